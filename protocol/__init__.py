@@ -1,0 +1,1 @@
+"""What travels between a host and its clients: bytes, messages and a client without a screen."""

@@ -1,0 +1,1 @@
+"""The host: headless, all its tables, their journal and their audience."""
