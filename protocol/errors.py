@@ -43,6 +43,7 @@ class Code(StrEnum):
     RATE_LIMITED = "rate_limited"
     HOST_FULL = "host_full"
     NOT_SAVED = "not_saved"
+    INTERNAL = "internal"
 
 
 class ByeCode(StrEnum):

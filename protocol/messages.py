@@ -235,12 +235,15 @@ class Seated(Struct, frozen=True, kw_only=True):
 
 
 class SeatInfo(Struct, frozen=True, kw_only=True):
+    """`keeps`: at a standing table whose game is over, that the seat plays the next one."""
+
     seat: int
     name: str
     kind: SeatKind
     level: str | None
     connected: bool
     released: bool
+    keeps: bool = False
 
 
 class GameResult(Struct, frozen=True, kw_only=True):

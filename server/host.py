@@ -1,0 +1,282 @@
+"""A host: all tables of one process. It listens, restores what was, and shuts down."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import ssl
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from random import Random, SystemRandom
+from secrets import token_hex
+
+from protocol import messages as m
+from protocol import text
+from protocol.errors import ByeCode, Code, MessageError, Refused
+from server import access, requests
+from server import events as ev
+from server.codes import table_code
+from server.games.game import UnknownVersion
+from server.games.registry import GAMES
+from server.room import fold
+from server.safelog import where
+from server.session import Session, message_frame
+from server.store import Journal, Store
+from server.table import Answer, Services, Table
+from server.tls import server_context
+
+log = logging.getLogger(__name__)
+
+STANDING_GAME = "qe"
+SHUT_DOWN_WITHIN = 3.0
+"""Seconds that clients have to read their goodbyes."""
+
+
+def program_version() -> str:
+    """The version of this program, as installed."""
+    try:
+        return version("qe-tui")
+    except PackageNotFoundError:
+        return "unknown"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """How a host is run. `bot_delay` is the mean thinking time in seconds; `players` is the size
+    of standing tables, 0 for none; `seed`, for tests, makes the deals foreseeable."""
+
+    data: Path
+    name: str
+    bind: str = "0.0.0.0"
+    port: int = m.DEFAULT_PORT
+    tls: bool = True
+    players: int = 0
+    bots: int = 0
+    bot_delay: float = 1.5
+    seed: str | None = field(default=None, repr=False)
+    max_tables: int = 500
+    max_connections: int = 2000
+
+
+class Host:
+    """Tables and the connections to them."""
+
+    def __init__(self, settings: Settings, now: Callable[[], int] | None = None) -> None:
+        """`now` gives Unix milliseconds. Raises StoreError where the data folder is not to be had,
+        OSError and ssl.SSLError where its certificate is not."""
+        self.settings = settings
+        self.now = now or (lambda: time.time_ns() // 1_000_000)
+        self.failures = access.Rate(burst=10, per_second=0.2)
+        self.addresses: list[tuple[str, int]] = []
+        self._store = Store(settings.data)
+        self._tls: ssl.SSLContext | None = None
+        self.fingerprint: str | None = None
+        if settings.tls:
+            self._tls, self.fingerprint = server_context(settings.data)
+        self._random: Random = SystemRandom() if settings.seed is None else Random(settings.seed)
+        self._games = self._store.games_begun()
+        self._next_table = self._store.next_table()
+        self._tables: dict[str, Table] = {}
+        self._sessions: dict[Session, asyncio.Task[None]] = {}
+        self._server: asyncio.Server | None = None
+        self._opening: asyncio.Task[None] | None = None
+        self._stopping = False
+        self._services = Services(
+            store=self._store,
+            games=GAMES,
+            now=self.now,
+            bot_delay=self._bot_delay,
+            next_seed=self._next_seed,
+            chat=access.Rate(burst=20, per_second=2),
+            changed=self._changed,
+        )
+
+    async def start(self) -> None:
+        """Restores the tables, then listens. Raises OSError where it cannot."""
+        for number, journal in self._store.tables():
+            await self._restore(number, journal)
+        self._open_standing()
+        if self._opening is not None:
+            await self._opening
+        self._server = await asyncio.start_server(
+            self._connected,
+            self.settings.bind,
+            self.settings.port,
+            ssl=self._tls,
+            ssl_handshake_timeout=10.0 if self._tls else None,
+        )
+        self.addresses = [s.getsockname()[:2] for s in self._server.sockets]
+
+    async def stop(self) -> None:
+        """Says goodbye to everybody and closes the journal."""
+        self._stopping = True
+        if self._server is not None:
+            self._server.close()
+        for session in self._sessions:
+            session.bye(ByeCode.SHUTTING_DOWN, "The host is shutting down; the game is kept.")
+        if self._sessions:
+            await asyncio.wait(self._sessions.values(), timeout=SHUT_DOWN_WITHIN)
+        for task in self._sessions.values():
+            task.cancel()
+        if self._opening is not None:
+            await asyncio.gather(self._opening, return_exceptions=True)
+        await asyncio.gather(*(table.stop() for table in self._tables.values()))
+        await self._store.close()
+
+    # --- What sessions ask -------------------------------------------------------------------
+
+    def welcome(self) -> m.Welcome:
+        """What the host says of itself."""
+        return m.Welcome(
+            version=m.VERSION,
+            now=self.now(),
+            host=m.HostInfo(
+                id=self._store.host_id, name=self.settings.name, version=program_version()
+            ),
+            games={
+                game.name: m.GameInfo(seats=list(game.seats), levels=list(game.levels))
+                for game in GAMES.values()
+            },
+        )
+
+    def list_tables(self) -> m.TableList:
+        return m.TableList(tables=[table.info() for table in self._tables.values() if table.open])
+
+    def table(self, code: str) -> Table:
+        """The table of that code. Raises Refused."""
+        table = self._tables.get(code)
+        if table is None or not table.open:
+            raise Refused(Code.UNKNOWN_TABLE, "table", "There is no such table.")
+        return table
+
+    async def create(self, session: Session, body: m.Create, answer: Answer) -> None:
+        """A new table with the session as its host. Raises MessageError, TextError, Refused."""
+        game = GAMES.get(body.game)
+        if game is None:
+            raise MessageError(None, "game", "That game is not known here.")
+        requests.check_size(game, body.seats)
+        name, title = text.name(body.name), text.title(body.title)
+        options = requests.read_options(body.options or {})
+        rules = requests.read_rules(game, body.rules or {})
+        password = None
+        if body.password:
+            password = await access.password_hash(text.password(body.password))
+        table = self._new_table()
+        opening = ev.Opened(
+            code=self._register(table),
+            game=body.game,
+            size=body.seats,
+            title=title,
+            options=options,
+            rules=rules,
+            password=password,
+        )
+        try:
+            await table.found([opening], session, name, answer)
+        finally:
+            self._drop_closed()
+        log.info("%s opened table %s", name, opening.code)
+
+    # --- Tables ------------------------------------------------------------------------------
+
+    def _new_table(self) -> Table:
+        if len(self._tables) >= self.settings.max_tables:
+            raise Refused(Code.HOST_FULL, "tables", "This host has as many tables as it may.")
+        table = Table(self._services, self._next_table, None, 0)
+        self._next_table += 1
+        return table
+
+    def _register(self, table: Table) -> str:
+        code = table_code(self._random, self._tables.__contains__)
+        self._tables[code] = table
+        return code
+
+    async def _restore(self, number: int, journal: Journal | None) -> None:
+        try:
+            if journal is None:
+                raise ValueError("The journal of a table cannot be read.")
+            room = fold(journal, GAMES)
+        except UnknownVersion:
+            log.warning("a table's game follows rules of a version that is not known; it is kept")
+            return
+        except Exception as error:
+            log.error("a table cannot be restored and is kept: %s", where(error))
+            return
+        table = Table(self._services, number, room, len(journal))
+        self._tables[room.code] = table
+        await table.restored()
+
+    def _changed(self, table: Table) -> None:
+        self._drop_closed()
+        self._open_standing()
+
+    def _drop_closed(self) -> None:
+        """Forgets tables that have closed, or that could not be opened."""
+        for code in [code for code, table in self._tables.items() if table.ended]:
+            del self._tables[code]
+
+    def _open_standing(self) -> None:
+        """Sees to it that there is a standing table with a free seat, where there are to be any."""
+        if not self.settings.players or self._stopping:
+            return
+        if self._opening is not None and not self._opening.done():
+            return
+        for table in self._tables.values():
+            room = table.room if table.open else None
+            if room and room.standing and room.stage == "lobby" and room.first_open() is not None:
+                return
+        self._opening = asyncio.create_task(self._open_one_standing(), name="standing table")
+
+    async def _open_one_standing(self) -> None:
+        game = GAMES[STANDING_GAME]
+        try:
+            table = self._new_table()
+            code = self._register(table)
+            opening = ev.Opened(
+                code=code,
+                game=game.name,
+                size=self.settings.players,
+                title="",
+                options=m.Options(),
+                rules=requests.read_rules(game, {}),
+                standing=True,
+            )
+            await table.found([opening, *requests.computers(game, self.settings.bots)])
+            log.info("standing table %s is open", code)
+        except Refused as error:
+            log.error("no standing table could be opened: %s", error.code)
+        finally:
+            self._drop_closed()
+
+    def _next_seed(self) -> str:
+        self._games += 1
+        if self.settings.seed is not None:
+            return f"{self.settings.seed}/{self._games}"
+        return token_hex(32)
+
+    def _bot_delay(self) -> float:
+        return self.settings.bot_delay * self._random.uniform(2 / 3, 4 / 3)
+
+    # --- Connections -------------------------------------------------------------------------
+
+    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if self._stopping or len(self._sessions) >= self.settings.max_connections:
+            goodbye = m.Bye(code=ByeCode.HOST_FULL, message="This host has no room for more.")
+            writer.write(message_frame(goodbye))
+            writer.close()
+            return
+        session = Session(self, reader, writer, tls=self._tls is not None)
+        task = asyncio.current_task()
+        assert task is not None
+        self._sessions[session] = task
+        log.info("a connection from %s", session.address)
+        try:
+            await session.run()
+        except Exception as error:
+            log.error("a connection failed: %s", where(error))
+        finally:
+            del self._sessions[session]
+            log.info("the connection from %s has ended", session.address)

@@ -1,0 +1,267 @@
+"""One connection: it says hello, its requests become commands to a table, and it is told things."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import msgspec
+
+from protocol import frames, text
+from protocol import messages as m
+from protocol.errors import (
+    ByeCode,
+    Code,
+    FrameError,
+    MessageError,
+    QEError,
+    Refused,
+    TextError,
+)
+from protocol.stream import read_frame
+from server import access
+from server.outbox import Outbox
+from server.safelog import where
+
+if TYPE_CHECKING:
+    from server.host import Host
+    from server.table import Table
+
+log = logging.getLogger(__name__)
+
+HELLO_WITHIN = 10.0
+PING_AFTER = 20.0
+IDLE_AFTER = 60.0
+GOODBYE_WITHIN = 2.0
+PATIENCE = 1.0
+"""Seconds; the last is what a wrong password or token costs where there were too many."""
+
+VIEW_SIZE = 4096
+"""What a seat's view is padded to a multiple of where TLS hides the bytes but not their number."""
+
+
+class Session:
+    """A client. `table` is where it sits or watches; `name` is what a spectator is called."""
+
+    def __init__(
+        self, host: Host, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, tls: bool
+    ) -> None:
+        self.address = str((writer.get_extra_info("peername") or ("?",))[0])
+        self.table: Table | None = None
+        self.name = ""
+        self.gone = False
+        self._host = host
+        self._reader = reader
+        self._writer = writer
+        self._tls = tls
+        self._outbox = Outbox(writer)
+        self._last_view = b""
+        self._ended = False
+
+    async def run(self) -> None:
+        """Serves the connection until it ends; then its table knows that it is gone."""
+        reading = asyncio.create_task(self._read(), name="session reader")
+        writing = asyncio.create_task(self._outbox.run(), name="session writer")
+        try:
+            await asyncio.wait({reading, writing}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({writing}, timeout=GOODBYE_WITHIN)
+        finally:
+            self.gone = True
+            reading.cancel()
+            writing.cancel()
+            for outcome in await asyncio.gather(reading, writing, return_exceptions=True):
+                if isinstance(outcome, Exception) and not isinstance(outcome, OSError):
+                    log.error("a connection failed: %s", where(outcome))
+            if self.table is not None:
+                await self.table.gone(self)
+            await self._close()
+
+    # --- What it is told ---------------------------------------------------------------------
+
+    def send(self, message: m.Message) -> None:
+        self._outbox.put(message_frame(message))
+
+    def send_frame(self, frame: bytes) -> None:
+        """A frame that was made once for many."""
+        self._outbox.put(frame)
+
+    def send_view(self, frame: bytes, *, of_seat: bool = False) -> None:
+        """A view, sent if it is another than the last one made for this connection."""
+        if frame == self._last_view:
+            return
+        self._last_view = frame
+        if of_seat and self._tls:
+            payload = frame[frames.HEADER_SIZE :]
+            frame = frames.frame(frames.padded(payload, VIEW_SIZE, VIEW_SIZE))
+        self._outbox.put_view(frame)
+
+    def forget_view(self) -> None:
+        """The next view is sent whatever it is: the connection has come to a table anew."""
+        self._last_view = b""
+
+    def bye(self, code: ByeCode, message: str) -> None:
+        """Says why, and closes; nothing that the client sends is read any more."""
+        if not self._ended:
+            self._ended = True
+            self.send(m.Bye(code=code, message=message))
+            self._outbox.finish()
+
+    # --- What it asks ------------------------------------------------------------------------
+
+    async def _read(self) -> None:
+        try:
+            if await self._hello():
+                while (fields := await self._next()) is not None:
+                    await self._serve(fields)
+        except FrameError as error:
+            self.bye(error.code, str(error))
+        except ConnectionError:
+            self._outbox.abort()
+        finally:
+            self._outbox.finish()
+
+    async def _hello(self) -> bool:
+        """Whether the client said hello, and in time."""
+        try:
+            async with asyncio.timeout(HELLO_WITHIN):
+                while True:
+                    fields = await read_frame(self._reader, frames.LIMIT_BEFORE_HELLO)
+                    if fields is None:
+                        return False
+                    if self._greeted(fields):
+                        return True
+        except TimeoutError:
+            self.bye(ByeCode.HELLO_TIMEOUT, "No hello came in time.")
+            return False
+
+    def _greeted(self, fields: Mapping[str, Any]) -> bool:
+        id: int | None = None
+        try:
+            id, body = m.decode_request(fields)
+            if not isinstance(body, m.Hello):
+                raise Refused(Code.NOT_HELLO, "hello", "The first request must be a hello.")
+            self._grant(id, self._welcome(body))
+        except QEError as error:
+            self._refuse(id, error)
+            return False
+        return True
+
+    def _welcome(self, body: m.Hello) -> m.Welcome:
+        if m.VERSION not in body.versions:
+            raise Refused(
+                Code.UNSUPPORTED_VERSION,
+                "version",
+                f"This host speaks version {m.VERSION} of the protocol.",
+            )
+        text.client(body.client)
+        return self._host.welcome()
+
+    async def _next(self) -> dict[str, Any] | None:
+        """The next request. A client that is silent is asked for a sign, then told goodbye."""
+        reading = asyncio.ensure_future(read_frame(self._reader, frames.LIMIT_TO_HOST))
+        try:
+            done, _ = await asyncio.wait({reading}, timeout=PING_AFTER)
+            if not done:
+                self.send(m.Ping())
+                done, _ = await asyncio.wait({reading}, timeout=IDLE_AFTER - PING_AFTER)
+            if not done:
+                self.bye(ByeCode.IDLE, "Nothing was heard for a minute.")
+                return None
+            return None if self._ended else await reading
+        finally:
+            if not reading.done():
+                reading.cancel()
+
+    async def _serve(self, fields: Mapping[str, Any]) -> None:
+        id: int | None = None
+        try:
+            id, body = m.decode_request(fields)
+            await self._perform(id, body)
+        except QEError as error:
+            self._refuse(id, error)
+        except Exception as error:
+            log.error("a request failed: %s", where(error))
+            self._refuse(id, Refused(Code.INTERNAL, "internal", "The host made a mistake."))
+
+    async def _perform(self, id: int, body: m.AnyBody) -> None:
+        def answer(result: Mapping[str, Any] | msgspec.Struct) -> None:
+            self._grant(id, result)
+
+        match body:
+            case m.Hello():
+                answer(self._welcome(body))
+            case m.PingRequest():
+                answer({"now": self._host.now()})
+            case m.Tables():
+                answer(self._host.list_tables())
+            case m.Create():
+                await self._host.create(self, body, answer)
+            case m.Join():
+                text.name(body.name)
+                table = await self._let_in(body.table, body.password)
+                await table.join(self, body.name, answer)
+            case m.Watch():
+                name = "" if body.name is None else text.name(body.name)
+                table = await self._let_in(body.table, body.password)
+                await table.watch(self, name, answer)
+            case m.Resume():
+                table = self._host.table(body.table)
+                try:
+                    await table.resume(self, body.token, answer)
+                except Refused as error:
+                    if error.code == Code.BAD_TOKEN:
+                        await self._fail(body.table, error)
+                    raise
+            case _:
+                if self.table is None:
+                    raise Refused(Code.NOT_SEATED, "table", "You are at no table.")
+                await self.table.request(self, body, answer)
+
+    async def _let_in(self, code: str, password: str | None) -> Table:
+        """The table, if this is its password. A right one always passes."""
+        table = self._host.table(code)
+        kept = table.room.password
+        if kept is not None and not (password and await access.password_fits(password, kept)):
+            await self._fail(
+                code, Refused(Code.WRONG_PASSWORD, "password", "That is not the table's password.")
+            )
+        return table
+
+    async def _fail(self, code: str, error: Refused) -> NoReturn:
+        """Says no; ever more slowly to an address that is often wrong about a table."""
+        if self._host.failures.take((self.address, code)):
+            raise error
+        await asyncio.sleep(PATIENCE)
+        raise Refused(Code.RATE_LIMITED, "failures", "That was wrong too often; try again later.")
+
+    def _grant(self, id: int, result: Mapping[str, Any] | msgspec.Struct) -> None:
+        fields = msgspec.to_builtins(result) if isinstance(result, msgspec.Struct) else result
+        self.send(m.Ok(id=id, result=dict(fields)))
+
+    def _refuse(self, id: int | None, error: QEError) -> None:
+        match error:
+            case Refused():
+                code, reason = error.code, error.reason
+            case TextError():
+                code, reason = Code.BAD_TEXT, error.reason
+            case MessageError():
+                code, reason = Code.BAD_MESSAGE, error.reason
+                id = error.id if id is None else id
+            case _:
+                raise error
+        self.send(m.Error(id=id, code=str(code), reason=reason, message=str(error)))
+
+    async def _close(self) -> None:
+        self._writer.close()
+        try:
+            async with asyncio.timeout(GOODBYE_WITHIN):
+                await self._writer.wait_closed()
+        except (TimeoutError, OSError):
+            self._writer.transport.abort()
+
+
+def message_frame(message: m.Message) -> bytes:
+    """A message's whole frame."""
+    return frames.frame(frames.pack(m.encode_message(message)))
