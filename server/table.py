@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -20,11 +21,12 @@ from protocol import text
 from protocol.errors import ByeCode, Code, Refused
 from server import access, requests
 from server import events as ev
+from server.audience import Audience
 from server.games.game import Game
 from server.room import Room, apply, opened
 from server.safelog import where
 from server.store import Entry, Store, StoreError
-from server.viewing import Views, table_info
+from server.viewing import table_info
 
 if TYPE_CHECKING:
     from server.session import Session
@@ -34,6 +36,9 @@ log = logging.getLogger(__name__)
 LOBBY_AWAY = 60_000
 STANDING_RELEASE = 600_000
 """Milliseconds away after which a lobby's seat is free, and a standing table's seat released."""
+
+RETRY_AFTER = 1000
+"""Milliseconds until a table tries again by itself what it could not write to the journal."""
 
 Answer = Callable[[Mapping[str, Any] | msgspec.Struct], None]
 Job = Callable[[], Awaitable[None]]
@@ -61,12 +66,11 @@ class Table:
         self._number = number
         self._room = room
         self._journaled = journaled
-        self._audience: dict[Session, int] = {}
-        self._away: dict[int, int] = {}
+        self._audience = Audience(services.now)
         self._thoughts: dict[tuple[int, int], int] = {}
-        self._views = Views()
         self._jobs: asyncio.Queue[tuple[Job, asyncio.Future[None] | None]] = asyncio.Queue()
         self._timer: asyncio.TimerHandle | None = None
+        self._not_before = 0
         self._task = asyncio.create_task(self._work(), name="table")
 
     @property
@@ -85,7 +89,7 @@ class Table:
         return self._task.done() or (self._room is not None and self._room.closed)
 
     def info(self) -> m.TableInfo:
-        return table_info(self.room, self._spectators())
+        return table_info(self.room, self._audience.spectators)
 
     async def stop(self) -> None:
         """Ends the table's task, after the job that it is at."""
@@ -109,11 +113,11 @@ class Table:
             if session is None or answer is None:
                 await self._commit(events)
                 return
-            self._may_come(session, only=None)
+            self._may_come(session)
             token = access.new_token()
             joined = ev.Joined(seat=0, name=name, token=access.token_hash(token))
             await self._commit([*events, joined])
-            self._seat(session, self.room.seats[0].key)
+            self._come(session, self.room.seats[0].key)
             answer(m.Seated(seat=0, token=token, table=self.room.code))
 
         await self._do(job)
@@ -122,8 +126,7 @@ class Table:
         """Takes up where the journal ends: everybody is away, and a running clock starts anew."""
 
         async def job() -> None:
-            now = self._services.now()
-            self._away = {seat.key: now for seat in self.room.seats if seat.human}
+            self._audience.all_away(self.room)
             if self.room.deadline is not None:
                 await self._commit([ev.Restored()])
 
@@ -131,15 +134,15 @@ class Table:
 
     async def join(self, session: Session, name: str, answer: Answer) -> None:
         async def job() -> None:
-            self._may_come(session, only=None)
+            self._may_come(session)
             token = access.new_token()
             joined = requests.join(self.room, name, access.token_hash(token))
             await self._commit([joined])
             seat = self.room.seats[joined.seat]
-            self._seat(session, seat.key)
+            self._come(session, seat.key)
             log.info("%s joined table %s", name, self.room.code)
             answer({"seat": joined.seat, "token": token})
-            self._replay_chat(session)
+            self._audience.replay_chat(self.room, session)
 
         await self._do(job)
 
@@ -151,26 +154,24 @@ class Table:
             key = self.room.seats[resumed.seat].key
             self._may_come(session, only=key)
             await self._commit([resumed])
-            for other, its in list(self._audience.items()):
-                if its == key and other is not session:
-                    self._detach(other)
-                    other.bye(ByeCode.REPLACED, "Your seat was taken up on another connection.")
-            self._seat(session, key)
+            taken_up = "Your seat was taken up on another connection."
+            self._send_away(key, ByeCode.REPLACED, taken_up, but=session)
+            self._come(session, key)
             log.info("%s is back at table %s", self.room.seats[resumed.seat].name, self.room.code)
             answer({"seat": resumed.seat, "token": fresh})
-            self._replay_chat(session)
+            self._audience.replay_chat(self.room, session)
 
         await self._do(job)
 
     async def watch(self, session: Session, name: str, answer: Answer) -> None:
         async def job() -> None:
-            self._may_come(session, only=None)
+            self._may_come(session)
             if name:
-                self._name_is_free(name, session)
+                self._audience.check_name(self.room, name, session)
             session.name = name
-            self._seat(session, 0)
+            self._come(session, 0)
             answer({})
-            self._replay_chat(session)
+            self._audience.replay_chat(self.room, session)
 
         await self._do(job)
 
@@ -181,10 +182,10 @@ class Table:
             password = body.password and await access.password_hash(text.password(body.password))
 
         async def job() -> None:
-            key = self._audience.get(session)
-            if key is None:
+            if session not in self._audience:
                 raise Refused(Code.NOT_SEATED, "table", "You are at no table.")
-            answer(await self._perform(session, self.room.seat_of(key), body, password))
+            seat = self.room.seat_of(self.key_of(session))
+            answer(await self._perform(session, seat, body, password))
 
         await self._do(job)
 
@@ -192,9 +193,10 @@ class Table:
         """The connection has ended; a seat stays its holder's."""
 
         async def job() -> None:
-            self._detach(session)
+            self._audience.drop(session)
+            session.table = None
 
-        if self.open:
+        with suppress(Refused):  # the table has closed meanwhile
             await self._do(job)
 
     async def close(self, message: str) -> None:
@@ -213,7 +215,7 @@ class Table:
             case m.Leave():
                 if seat is not None:
                     await self._commit([requests.leave(room, seat)])
-                self._audience.pop(session, None)
+                self._audience.give_up(session)
                 session.table = None
             case m.Set():
                 if body.title is not None:
@@ -229,10 +231,8 @@ class Table:
                 left = requests.remove(room, seat, body)
                 key = room.seats[left.seat].key
                 await self._commit([left])
-                for other, its in list(self._audience.items()):
-                    if its == key:
-                        self._detach(other)
-                        other.bye(ByeCode.REMOVED, "The host has removed you from the table.")
+                removed = "The host has removed you from the table."
+                self._send_away(key, ByeCode.REMOVED, removed)
             case m.Start():
                 requests.start(room, seat)
                 await self._start()
@@ -241,22 +241,24 @@ class Table:
             case m.Pause():
                 await self._commit(requests.pause(room, seat, body))
             case m.StandIn():
-                await self._commit(requests.stand_in(room, seat, body, self._away_for()))
+                await self._commit(
+                    requests.stand_in(room, seat, body, self._audience.away_for(room))
+                )
             case m.Release():
-                await self._commit(requests.release(room, seat, body, self._away_for()))
+                await self._commit(
+                    requests.release(room, seat, body, self._audience.away_for(room))
+                )
             case m.Rematch():
-                await self._commit(requests.rematch(room, seat, self._away_for()))
+                await self._commit(requests.rematch(room, seat, self._audience.away_for(room)))
             case m.Say():
                 spoken = text.chat(body.text)
                 self._not_too_loud(session)
-                await self._say(requests.say(room, seat, self._name(session, seat), spoken))
+                name = self._audience.name(room, session)
+                await self._commit([requests.say(room, seat, name, spoken)])
+                self._audience.said(room, *self.room.chat[-1])
             case m.React():
                 self._not_too_loud(session)
-                reacted = m.Reacted(
-                    table=room.code, seat=seat, name=self._name(session, seat), kind=body.kind
-                )
-                for other in self._audience:
-                    other.send(reacted)
+                self._audience.reacted(room, session, body.kind)
             case _:
                 raise AssertionError("a request that is no table's")
         return {}
@@ -280,6 +282,8 @@ class Table:
                 await job()
             except Exception as raised:
                 error = raised
+                if done is None:
+                    self._not_before = self._services.now() + RETRY_AFTER
             try:
                 await self._afterwards()
             except Exception as raised:
@@ -296,16 +300,27 @@ class Table:
         """What follows from a change: a start, an end, the views, the next thing to be due."""
         if not self.open:
             return
+        try:
+            await self._start_or_end()
+        finally:
+            if self.open:
+                self._audience.tell(self.room)
+                self._plan_thoughts()
+                self._set_timer()
+                self._services.changed(self)
+
+    async def _start_or_end(self) -> None:
         room = self.room
         if room.stage == "lobby" and room.full and (room.standing or room.options.start_when_full):
             await self._start()
         elif not room.standing and not self._audience and not any(s.held for s in room.seats):
             await self._shut("Nobody is left at the table.")
-            return
-        self._tell()
-        self._plan_thoughts()
-        self._set_timer()
-        self._services.changed(self)
+
+    def _later(self, job: Job) -> None:
+        self._jobs.put_nowait((job, None))
+
+    async def _nothing(self) -> None:
+        """A job that changes nothing by itself, for what comes after each job."""
 
     async def _commit(self, events: Iterable[ev.AnyEvent]) -> None:
         """Moves the room on, once the events are on disk. Raises Refused where they cannot be."""
@@ -336,127 +351,60 @@ class Table:
 
     async def _shut(self, message: str) -> None:
         await self._commit([ev.Closed()])
-        for session in list(self._audience):
+        for session in self._audience:
+            self._audience.give_up(session)
             session.table = None
             session.bye(ByeCode.TABLE_CLOSED, message)
-        self._audience.clear()
         log.info("table %s is closed", self.room.code)
         self._services.changed(self)
 
     # --- Its audience ------------------------------------------------------------------------
 
-    def _may_come(self, session: Session, only: int | None) -> None:
+    def key_of(self, session: Session) -> int:
+        """Whose seat the connection has at this table, 0 for a spectator."""
+        return self._audience.key_of(session)
+
+    def forget(self, session: Session) -> None:
+        """The spectator has gone to another table."""
+        self._audience.give_up(session)
+        self._later(self._nothing)
+
+    def _may_come(self, session: Session, only: int | None = None) -> None:
         """Refuses somebody who has a seat, but for one who comes back to the very same."""
         if session.table is not None:
             key = session.table.key_of(session)
             if key and not (session.table is self and key == only):
                 raise Refused(Code.ALREADY_SEATED, "seated", "You have a seat already.")
 
-    def key_of(self, session: Session) -> int:
-        """Whose seat the connection has at this table, 0 for a spectator."""
-        return self._audience.get(session, 0)
-
-    def _seat(self, session: Session, key: int) -> None:
+    def _come(self, session: Session, key: int) -> None:
         if session.table is not None and session.table is not self:
             session.table.forget(session)
-        if session.gone:
-            self._away[key] = self._services.now()
-            return
         session.table = self
-        session.forget_view()
-        self._audience[session] = key
-        self._away.pop(key, None)
+        self._audience.add(session, key)
 
-    def forget(self, session: Session) -> None:
-        """The spectator has gone to another table."""
-        self._audience.pop(session, None)
-        self._later(self._nothing)
-
-    def _detach(self, session: Session) -> None:
-        key = self._audience.pop(session, 0)
-        session.table = None
-        if key and key not in self._audience.values():
-            self._away[key] = self._services.now()
-
-    async def _nothing(self) -> None:
-        """A job that changes nothing by itself, for what comes after each job."""
-
-    def _later(self, job: Job) -> None:
-        self._jobs.put_nowait((job, None))
-
-    def _away_for(self) -> dict[int, int]:
-        """For each seat whose holder is away, for how many milliseconds."""
-        now = self._services.now()
-        seats = ((self.room.seat_of(key), now - since) for key, since in self._away.items())
-        return {seat: away for seat, away in seats if seat is not None}
-
-    def _spectators(self) -> int:
-        return sum(1 for key in self._audience.values() if not key)
-
-    def _name(self, session: Session, seat: int | None) -> str:
-        if seat is not None:
-            return self.room.seats[seat].name
-        return session.name or "spectator"
-
-    def _name_is_free(self, name: str, session: Session) -> None:
-        skeleton = text.skeleton(name)
-        names = [seat.name for seat in self.room.seats if seat.taken]
-        others = (other for other, key in self._audience.items() if not key)
-        names += [other.name for other in others if other is not session]
-        if any(text.skeleton(taken) == skeleton for taken in names):
-            raise Refused(
-                Code.NAME_TAKEN, "name", "Somebody at this table has that name, or one like it."
-            )
+    def _send_away(self, key: int, code: ByeCode, message: str, but: Session | None = None) -> None:
+        """Closes the connections of a seat's holder."""
+        for session in self._audience.of_key(key):
+            if session is not but:
+                self._audience.give_up(session)
+                session.table = None
+                session.bye(code, message)
 
     def _not_too_loud(self, session: Session) -> None:
         if not self._services.chat.take((session.address, self.room.code)):
             raise Refused(Code.RATE_LIMITED, "chat", "Not so fast; say it again in a moment.")
-
-    async def _say(self, spoken: ev.Spoken) -> None:
-        await self._commit([spoken])
-        at, kept = self.room.chat[-1]
-        for session, key in self._audience.items():
-            if kept.to == "all" or not key:
-                session.send(self._said(at, kept))
-
-    def _said(self, at: int, spoken: ev.Spoken) -> m.Said:
-        return m.Said(
-            table=self.room.code, seat=spoken.seat, name=spoken.name, text=spoken.text, at=at
-        )
-
-    def _replay_chat(self, session: Session) -> None:
-        for at, spoken in self.room.chat:
-            if spoken.to == "all" or not self.key_of(session):
-                session.send(self._said(at, spoken))
-
-    def _tell(self) -> None:
-        """A view for each connection whose view has changed."""
-        room = self.room
-        self._audience = {
-            session: key if room.seat_of(key) is not None else 0
-            for session, key in self._audience.items()
-        }
-        self._away = {key: at for key, at in self._away.items() if room.seat_of(key) is not None}
-        if not self._audience:
-            return
-        self._views.prepare(room, self._audience.values(), self._spectators())
-        for session, key in self._audience.items():
-            seat = room.seat_of(key)
-            if seat is None:
-                session.send_view(self._views.spectator())
-            else:
-                session.send_view(self._views.seat(room, seat), of_seat=True)
 
     # --- Its time ----------------------------------------------------------------------------
 
     def _set_timer(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
+        now = self._services.now()
         due = min(self._due(), default=None)
         if due is None:
             self._timer = None
             return
-        delay = max(0, due - self._services.now()) / 1000
+        delay = max(0, due - now, self._not_before - now) / 1000
         self._timer = asyncio.get_running_loop().call_later(delay, self._later, self._tick)
 
     def _due(self) -> Iterable[int]:
@@ -464,7 +412,7 @@ class Table:
         if self.room.deadline is not None:
             yield self.room.deadline
         yield from self._thoughts.values()
-        for key, since in self._away.items():
+        for key, since in self._audience.away.items():
             yield from (since + after for after, _ in self._when_away(key))
 
     async def _tick(self) -> None:
@@ -475,8 +423,8 @@ class Table:
         for thought, due in list(self._thoughts.items()):
             if due <= now and self._thoughts.pop(thought, None) is not None:
                 await self._think(*thought)
-                self._tell()
-        for key, since in list(self._away.items()):
+                self._audience.tell(self.room)
+        for key, since in self._audience.away.items():
             due_events = [event for after, event in self._when_away(key) if since + after <= now]
             await self._commit(due_events[:1])
 
@@ -488,7 +436,7 @@ class Table:
                 ev.Acted(seat=seat, action=msgspec.to_builtins(action)) for seat, action in late
             )
         elif room.stage == "over" and room.standing:
-            event = requests.reopen(room, self._away_for())
+            event = requests.reopen(room, self._audience.away_for(room))
             await self._commit([event])
             if not any(seat.human for seat in self.room.seats):
                 await self._shut("Nobody plays on at this table.")
@@ -508,7 +456,7 @@ class Table:
             if not seat.released:
                 yield STANDING_RELEASE, ev.Released(seat=number)
         if room.host == number:
-            here = [s.key for s in room.seats if s.held and s.key not in self._away]
+            here = [s.key for s in room.seats if s.held and s.key not in self._audience.away]
             if here:
                 heir = room.seat_of(min(here))
                 assert heir is not None

@@ -1,0 +1,52 @@
+# Two commands for a machine with Python 3.11 or newer and make: `make play` and `make test`.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: help play test lint types floors check snapshots clean
+
+help:
+	@echo "make play       a table against three computer players"
+	@echo "make test       all tests; says what it skipped and why"
+	@echo "make check      lint, types, floors and tests"
+	@echo "make snapshots  draws the reference pictures of the screens anew"
+	@echo "make clean      removes the virtual environment and what was built"
+
+play: $(VENV)/play
+	$(BIN)/qe play
+
+test: $(VENV)/dev
+	$(BIN)/pytest -n 2
+
+lint: $(VENV)/dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/dev
+	$(BIN)/mypy --strict protocol server
+	$(BIN)/mypy qe_tui
+
+floors: $(VENV)/dev
+	$(BIN)/lint-imports
+
+check: lint types floors test
+
+snapshots: $(VENV)/dev
+	$(BIN)/pytest -n 2 --snapshot-update tests/qe_tui
+
+$(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "QE needs Python 3.11 or newer; name one with: make $(MAKECMDGOALS) PYTHON=python3.12"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/play: $(VENV)/bin/python pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	@touch $@
+
+$(VENV)/dev: $(VENV)/bin/python pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@ $(VENV)/play
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
