@@ -6,8 +6,6 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from protocol import messages as m
-from protocol import text
-from protocol.errors import Code, Refused
 from server import events as ev
 from server.room import Room
 from server.viewing import Views
@@ -88,15 +86,9 @@ class Audience:
         seat = room.seat_of(self.key_of(session))
         return room.seats[seat].name if seat is not None else session.name or "spectator"
 
-    def check_name(self, room: Room, name: str, session: Session) -> None:
-        """Refuses a spectator's name that somebody else here has, or one like it."""
-        skeleton = text.skeleton(name)
-        names = [seat.name for seat in room.seats if seat.taken]
-        names += [o.name for o, key in self._keys.items() if not key and o is not session]
-        if any(text.skeleton(taken) == skeleton for taken in names):
-            raise Refused(
-                Code.NAME_TAKEN, "name", "Somebody at this table has that name, or one like it."
-            )
+    def watching(self, but: Session) -> list[str]:
+        """The names of the spectators, but for one who is about to have another."""
+        return [s.name for s, key in self._keys.items() if not key and s.name and s is not but]
 
     # --- What they are told ------------------------------------------------------------------
 

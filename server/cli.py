@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import os
 import signal
 import socket
@@ -62,8 +63,8 @@ class CannotStart(click.ClickException):
 @click.option("--bot-delay", type=click.FloatRange(0, 3600), default=1.5, metavar="SECONDS",
               help="How long a computer player thinks, on average.")  # fmt: skip
 @click.option("--seed", default=None, help="For tests: makes every deal foreseeable.")
-@click.option("--max-tables", type=click.IntRange(1), default=500)
-@click.option("--max-connections", type=click.IntRange(1), default=2000)
+@click.option("--max-tables", type=click.IntRange(1, 3000), default=500)
+@click.option("--max-connections", type=click.IntRange(1, 100_000), default=2000)
 @click.option("--verbose", is_flag=True, help="Log who comes and goes, on standard error.")
 def main(
     bind: str,
@@ -86,6 +87,10 @@ def main(
         format="%(asctime)s %(levelname)s %(message)s",
     )
     _check_standing(players, bots)
+    if not math.isfinite(bot_delay):
+        raise click.BadParameter("is a number of seconds.", param_hint="--bot-delay")
+    if seed is not None and not seed.isprintable():
+        raise click.BadParameter("is a line of text.", param_hint="--seed")
     settings = Settings(
         data=data or platformdirs.user_data_path("qe") / "server",
         name=_host_name(name),
@@ -181,9 +186,11 @@ async def _serve(settings: Settings) -> None:
         ) from None
     try:
         await host.start()
-    except OSError as error:
+    except (OSError, UnicodeError) as error:
         await host.stop()
-        why = os.strerror(error.errno) if error.errno else "the address is unknown"
+        why = "the address is unknown"
+        if isinstance(error, OSError) and not isinstance(error, socket.gaierror):
+            why = os.strerror(error.errno or 0)
         raise CannotStart(
             f"Cannot listen on {_typed(settings.bind, settings.port)}: {why}."
         ) from None

@@ -18,7 +18,7 @@ _WORDS = (
     "TOWN", "WALL",
 )  # fmt: skip
 
-_CONSONANTS = "BDFGKLMNPRSTVZ"
+_CONSONANTS = "BDFGLMNRSVZ"
 _VOWELS = "AEIOU"
 
 _BOT_NAMES = (

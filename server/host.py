@@ -31,6 +31,9 @@ from server.tls import server_context
 log = logging.getLogger(__name__)
 
 STANDING_GAME = "qe"
+RETRY_AFTER = 5.0
+"""Seconds until a standing table is tried again that could not be opened."""
+
 SHUT_DOWN_WITHIN = 3.0
 """Seconds that clients have to read their goodbyes."""
 
@@ -75,7 +78,11 @@ class Host:
         self._tls: ssl.SSLContext | None = None
         self.fingerprint: str | None = None
         if settings.tls:
-            self._tls, self.fingerprint = server_context(settings.data)
+            try:
+                self._tls, self.fingerprint = server_context(settings.data)
+            except BaseException:
+                self._store.abandon()
+                raise
         self._random: Random = SystemRandom() if settings.seed is None else Random(settings.seed)
         self._games = self._store.games_begun()
         self._next_table = self._store.next_table()
@@ -207,7 +214,10 @@ class Host:
             return
         table = Table(self._services, number, room, len(journal))
         self._tables[room.code] = table
-        await table.restored()
+        try:
+            await table.restored()
+        except Refused as error:
+            log.error("a clock could not be started anew: %s", error.code)
 
     def _changed(self, table: Table) -> None:
         self._drop_closed()
@@ -224,10 +234,13 @@ class Host:
             return
         if self._opening is not None and not self._opening.done():
             return
-        for table in self._tables.values():
-            room = table.room if table.open else None
-            if room and room.standing and room.stage == "lobby" and room.first_open() is not None:
-                return
+        rooms = [table.room for table in self._tables.values() if table.open]
+        if any(
+            room.standing and room.size == self.settings.players
+            for room in rooms
+            if room.stage == "lobby" and room.first_open() is not None
+        ):
+            return
         self._opening = asyncio.create_task(self._open_one_standing(), name="standing table")
 
     async def _open_one_standing(self) -> None:
@@ -248,6 +261,7 @@ class Host:
             log.info("standing table %s is open", code)
         except Refused as error:
             log.error("no standing table could be opened: %s", error.code)
+            asyncio.get_running_loop().call_later(RETRY_AFTER, self._open_standing)
         finally:
             self._drop_closed()
 

@@ -5,7 +5,7 @@ Pure. Nothing here knows connections or clocks; what a decision needs of them is
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -25,14 +25,14 @@ Away = Mapping[int, int]
 # --- Sitting down and getting up ------------------------------------------------------------
 
 
-def join(room: Room, name: str, token: bytes) -> ev.Joined:
-    """A seat for a newcomer."""
+def join(room: Room, name: str, token: bytes, watching: Iterable[str] = ()) -> ev.Joined:
+    """A seat for a newcomer. `watching` are the names of the spectators."""
     seat = room.first_open()
     if seat is None:
         if room.stage == "playing":
             raise Refused(Code.ALREADY_STARTED, "started", "The game has begun; no seat is free.")
         raise Refused(Code.TABLE_FULL, "full", "All seats of this table are taken.")
-    _free_name(room, name, besides=seat)
+    check_name(room, name, watching, besides=seat)
     return ev.Joined(seat=seat, name=name, token=token)
 
 
@@ -48,13 +48,14 @@ def leave(room: Room, seat: int) -> ev.Left:
     return ev.Left(seat=seat)
 
 
-def _free_name(room: Room, name: str, besides: int | None = None) -> None:
+def check_name(room: Room, name: str, watching: Iterable[str], besides: int | None = None) -> None:
+    """Refuses a name that somebody at the table has, or one like it."""
     skeleton = text.skeleton(name)
-    for number, seat in enumerate(room.seats):
-        if seat.taken and number != besides and text.skeleton(seat.name) == skeleton:
-            raise Refused(
-                Code.NAME_TAKEN, "name", "Somebody at this table has that name, or one like it."
-            )
+    seated = (seat.name for n, seat in enumerate(room.seats) if seat.taken and n != besides)
+    if any(text.skeleton(taken) == skeleton for taken in (*seated, *watching)):
+        raise Refused(
+            Code.NAME_TAKEN, "name", "Somebody at this table has that name, or one like it."
+        )
 
 
 # --- The lobby ------------------------------------------------------------------------------

@@ -39,6 +39,9 @@ CREATE TABLE events (
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(ev.AnyEvent).decode
 
+_STARTED = '{"event":"started"%'
+"""How SQL knows the start of a game: the tag comes first in an event's text."""
+
 Journal = list[tuple[int, ev.AnyEvent]]
 
 
@@ -72,15 +75,9 @@ class Store:
             raise StoreError("Another host runs on that data folder.") from None
         except OSError as error:
             raise StoreError(f"The data folder cannot be locked: {error.strerror}.") from None
-        path = folder / "journal.sqlite3"
         try:
-            path.touch(mode=0o600)
-            self._db = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
-            self._prepare()
-        except (OSError, sqlite3.Error) as error:
-            self._lock.release()
-            raise StoreError(f"The journal cannot be opened ({type(error).__name__}).") from None
-        except StoreError:
+            self._db = _opened(folder / "journal.sqlite3")
+        except BaseException:
             self._lock.release()
             raise
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="journal")
@@ -98,11 +95,12 @@ class Store:
         ids = self._db.execute("SELECT id FROM tables WHERE open ORDER BY id").fetchall()
         for (table,) in ids:
             rows = self._db.execute(
-                'SELECT at, event FROM events WHERE "table" = ? ORDER BY number', (table,)
+                'SELECT at, CAST(event AS BLOB) FROM events WHERE "table" = ? ORDER BY number',
+                (table,),
             ).fetchall()
             try:
                 yield table, [(at, _decode(event)) for at, event in rows]
-            except msgspec.MsgspecError:
+            except (msgspec.MsgspecError, ValueError, TypeError, RecursionError):
                 yield table, None
 
     def next_table(self) -> int:
@@ -113,7 +111,7 @@ class Store:
     def games_begun(self) -> int:
         """How many games have been started on this journal."""
         (games,) = self._db.execute(
-            "SELECT count(*) FROM events WHERE json_extract(event, '$.event') = 'started'"
+            "SELECT count(*) FROM events WHERE CAST(event AS TEXT) LIKE ?", (_STARTED,)
         ).fetchone()
         return int(games)
 
@@ -132,20 +130,13 @@ class Store:
             await asyncio.gather(self.append([]), return_exceptions=True)
             self._writer.cancel()
             await asyncio.gather(self._writer, return_exceptions=True)
+        self.abandon()
+
+    def abandon(self) -> None:
+        """Gives the folder free; for one that nothing has been written to yet."""
         self._thread.shutdown(wait=True)
         self._db.close()
         self._lock.release()
-
-    def _prepare(self) -> None:
-        self._db.execute("PRAGMA journal_mode = WAL")
-        self._db.execute("PRAGMA synchronous = FULL")
-        (version,) = self._db.execute("PRAGMA user_version").fetchone()
-        if version == 0:
-            self._db.executescript(f"BEGIN; {_SCHEMA} PRAGMA user_version = {SCHEMA_VERSION};")
-            self._db.execute("INSERT INTO facts VALUES ('host_id', ?)", (secrets.token_hex(16),))
-            self._db.execute("COMMIT")
-        elif version != SCHEMA_VERSION:
-            raise StoreError("The journal was written by another version of this program.")
 
     def _fact(self, name: str) -> str:
         (value,) = self._db.execute("SELECT value FROM facts WHERE name = ?", (name,)).fetchone()
@@ -161,7 +152,7 @@ class Store:
             error: StoreError | None = None
             try:
                 await asyncio.shield(loop.run_in_executor(self._thread, self._commit, entries))
-            except sqlite3.Error as failure:
+            except Exception as failure:  # whatever it is, the writer must write on
                 log.error("the journal could not be written: %s", type(failure).__name__)
                 error = StoreError("The host could not write its journal; nothing has changed.")
             for _, done in batch:
@@ -186,3 +177,33 @@ class Store:
             if self._db.in_transaction:
                 self._db.execute("ROLLBACK")
             raise
+
+
+def _opened(path: Path) -> sqlite3.Connection:
+    """The database, made if it is not there. Raises StoreError."""
+    try:
+        path.touch(mode=0o600)
+        db = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
+    except (OSError, sqlite3.Error) as error:
+        raise _not_opened(error) from None
+    try:
+        (version,) = db.execute("PRAGMA user_version").fetchone()
+        if version not in {0, SCHEMA_VERSION}:
+            raise StoreError("The journal was written by another version of this program.")
+        db.execute("PRAGMA journal_mode = WAL")
+        db.execute("PRAGMA synchronous = FULL")
+        if version == 0:
+            db.executescript(f"BEGIN; {_SCHEMA} PRAGMA user_version = {SCHEMA_VERSION};")
+            db.execute("INSERT INTO facts VALUES ('host_id', ?)", (secrets.token_hex(16),))
+            db.execute("COMMIT")
+    except sqlite3.Error as error:
+        db.close()
+        raise _not_opened(error) from None
+    except StoreError:
+        db.close()
+        raise
+    return db
+
+
+def _not_opened(error: Exception) -> StoreError:
+    return StoreError(f"The journal cannot be opened ({type(error).__name__}).")

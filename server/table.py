@@ -40,6 +40,12 @@ STANDING_RELEASE = 600_000
 RETRY_AFTER = 1000
 """Milliseconds until a table tries again by itself what it could not write to the journal."""
 
+ALONE_FOR = 24 * 3_600_000
+"""Milliseconds after which a table closes that nobody came to."""
+
+STOP_WITHIN = 5.0
+"""Seconds that a table has for what is in its queue when the host shuts down."""
+
 Answer = Callable[[Mapping[str, Any] | msgspec.Struct], None]
 Job = Callable[[], Awaitable[None]]
 
@@ -71,6 +77,8 @@ class Table:
         self._jobs: asyncio.Queue[tuple[Job, asyncio.Future[None] | None]] = asyncio.Queue()
         self._timer: asyncio.TimerHandle | None = None
         self._not_before = 0
+        self._alone_since = services.now()
+        self._stopping = False
         self._task = asyncio.create_task(self._work(), name="table")
 
     @property
@@ -92,11 +100,11 @@ class Table:
         return table_info(self.room, self._audience.spectators)
 
     async def stop(self) -> None:
-        """Ends the table's task, after the job that it is at."""
-        if self._timer is not None:
-            self._timer.cancel()
+        """Ends the table's task, after the jobs that are in its queue."""
+        self._stopping = True
+        self._later(self._nothing)
+        await asyncio.wait({self._task}, timeout=STOP_WITHIN)
         self._task.cancel()
-        await asyncio.gather(self._task, return_exceptions=True)
 
     # --- What sessions ask -------------------------------------------------------------------
 
@@ -136,7 +144,8 @@ class Table:
         async def job() -> None:
             self._may_come(session)
             token = access.new_token()
-            joined = requests.join(self.room, name, access.token_hash(token))
+            watching = self._audience.watching(but=session)
+            joined = requests.join(self.room, name, access.token_hash(token), watching)
             await self._commit([joined])
             seat = self.room.seats[joined.seat]
             self._come(session, seat.key)
@@ -167,7 +176,7 @@ class Table:
         async def job() -> None:
             self._may_come(session)
             if name:
-                self._audience.check_name(self.room, name, session)
+                requests.check_name(self.room, name, self._audience.watching(but=session))
             session.name = name
             self._come(session, 0)
             answer({})
@@ -289,7 +298,7 @@ class Table:
             except Exception as raised:
                 log.error("after a change of a table: %s", where(raised))
             _settle(done, error)
-            if not self.open:
+            if self._stopping or not self.open:
                 break
         if self._timer is not None:
             self._timer.cancel()
@@ -313,8 +322,16 @@ class Table:
         room = self.room
         if room.stage == "lobby" and room.full and (room.standing or room.options.start_when_full):
             await self._start()
-        elif not room.standing and not self._audience and not any(s.held for s in room.seats):
+            return
+        if self._audience:
+            self._alone_since = self._services.now()
+        elif not room.standing and (
+            not any(seat.held for seat in room.seats) or self._services.now() >= self._closes_at()
+        ):
             await self._shut("Nobody is left at the table.")
+
+    def _closes_at(self) -> int:
+        return self._alone_since + ALONE_FOR
 
     def _later(self, job: Job) -> None:
         self._jobs.put_nowait((job, None))
@@ -411,6 +428,8 @@ class Table:
         """When something happens by itself, in Unix milliseconds."""
         if self.room.deadline is not None:
             yield self.room.deadline
+        if not self._audience and not self.room.standing:
+            yield self._closes_at()
         yield from self._thoughts.values()
         for key, since in self._audience.away.items():
             yield from (since + after for after, _ in self._when_away(key))
