@@ -26,7 +26,7 @@ Stage = Literal["lobby", "playing", "over"]
 SeatKind = Literal["open", "human", "bot", "stand_in"]
 
 
-class Options(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Options(Struct, frozen=True, kw_only=True):
     """How a table is run, whatever game is on it. Times are seconds; 0 is no clock."""
 
     turn_seconds: Seconds = 0
@@ -235,11 +235,11 @@ class Seated(Struct, frozen=True, kw_only=True):
 
 
 class SeatInfo(Struct, frozen=True, kw_only=True):
-    """`keeps`: at a standing table whose game is over, that the seat plays the next one."""
+    """`kind` is a `SeatKind`, or one that is not known yet. `keeps`: at a standing table whose game is over, that the seat plays the next one."""
 
     seat: int
     name: str
-    kind: SeatKind
+    kind: str
     level: str | None
     connected: bool
     released: bool

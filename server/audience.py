@@ -105,7 +105,7 @@ class Audience:
             if seat is None:
                 session.send_view(self._views.spectator())
             else:
-                session.send_view(self._views.seat(room, seat), of_seat=True)
+                session.send_view(*self._views.seat(room, seat))
 
     def said(self, room: Room, at: int, spoken: ev.Spoken) -> None:
         """Chat, to whom it is for."""

@@ -220,10 +220,13 @@ def check_size(game: Game, seats: int) -> None:
 
 def read_options(given: Mapping[str, Any]) -> m.Options:
     """Options as their type. Raises MessageError."""
+    wrong = MessageError(None, "options", "The table's options are not understood.")
+    if not set(given) <= set(m.Options.__struct_fields__):
+        raise wrong
     try:
         return msgspec.convert(given, type=m.Options, strict=True)
     except (msgspec.ValidationError, TypeError, ValueError):
-        raise MessageError(None, "options", "The table's options are not understood.") from None
+        raise wrong from None
 
 
 def read_rules(game: Game, given: Mapping[str, Any]) -> dict[str, Any]:

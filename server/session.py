@@ -24,6 +24,7 @@ from protocol.stream import read_frame
 from server import access
 from server.outbox import Outbox
 from server.safelog import where
+from server.viewing import VIEW_STEP
 
 if TYPE_CHECKING:
     from server.host import Host
@@ -37,9 +38,6 @@ IDLE_AFTER = 60.0
 GOODBYE_WITHIN = 2.0
 PATIENCE = 1.0
 """Seconds; the last is what a wrong password or token costs where there were too many."""
-
-VIEW_SIZE = 4096
-"""What a seat's view is padded to a multiple of where TLS hides the bytes but not their number."""
 
 
 class Session:
@@ -87,14 +85,17 @@ class Session:
         """A frame that was made once for many."""
         self._outbox.put(frame)
 
-    def send_view(self, frame: bytes, *, of_seat: bool = False) -> None:
-        """A view, sent if it is another than the last one made for this connection."""
+    def send_view(self, frame: bytes, padded_size: int = 0) -> None:
+        """A view, sent if it is another than the last one made for this connection.
+
+        Under TLS its map is padded to `padded_size` bytes, where that is given.
+        """
         if frame == self._last_view:
             return
         self._last_view = frame
-        if of_seat and self._tls:
+        if padded_size and self._tls:
             payload = frame[frames.HEADER_SIZE :]
-            frame = frames.frame(frames.padded(payload, VIEW_SIZE, VIEW_SIZE))
+            frame = frames.frame(frames.padded(payload, padded_size, VIEW_STEP))
         self._outbox.put_view(frame)
 
     def forget_view(self) -> None:

@@ -32,6 +32,12 @@ def _key(name: str) -> bytes:
 _HEAD = _map_header(5) + _key("type") + _key("view") + _key("table")
 _GAME, _ROOM, _ME, _YOU = _key("game"), _key("room"), _key("me"), _key("you")
 
+VIEW_STEP = 4096
+"""What the sizes of padded views are multiples of."""
+
+_PAD_OVERHEAD = 12
+"""The most bytes that an empty `pad` adds to a map."""
+
 
 class Views:
     """The views of one table, made anew only where what they are made of has changed."""
@@ -39,7 +45,7 @@ class Views:
     def __init__(self) -> None:
         self._state: Any = None
         self._game = _NIL
-        self._own: dict[int, bytes] = {}
+        self._own: dict[int, tuple[bytes, int]] = {}
         self._spectator: tuple[bytes, bytes] = (b"", b"")
         self._common = b""
 
@@ -68,18 +74,26 @@ class Views:
             self._spectator = (self._common, whole)
         return whole
 
-    def seat(self, room: Room, seat: int) -> bytes:
-        """The frame for the holder of a seat, unpadded."""
-        own = self._own.get(seat)
-        if own is None:
-            own = (
-                _NIL
-                if room.state is None
-                else frames.pack(_plain(room.game.private(room.state, seat)))
-            )
-            self._own[seat] = own
+    def seat(self, room: Room, seat: int) -> tuple[bytes, int]:
+        """The frame for the holder of a seat, and what its map is padded to under TLS.
+
+        TLS hides bytes, not their number, and a bid's number of digits is nearly the bid: the
+        padded size follows from what everybody knows.
+        """
+        own, room_for_own = self._own.get(seat) or self._make_own(room, seat)
         me: bytes = msgpack.packb(seat)
-        return frames.frame(self._common + me + _YOU + own)
+        view = self._common + me + _YOU
+        size = len(view) + max(room_for_own, len(own)) + _PAD_OVERHEAD
+        return frames.frame(view + own), -(-size // VIEW_STEP) * VIEW_STEP
+
+    def _make_own(self, room: Room, seat: int) -> tuple[bytes, int]:
+        if room.state is None:
+            made = _NIL, len(_NIL)
+        else:
+            private = room.game.private(room.state, seat)
+            made = frames.pack(_plain(private)), room.game.private_room(private)
+        self._own[seat] = made
+        return made
 
 
 def table_info(room: Room, spectators: int) -> m.TableInfo:

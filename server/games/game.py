@@ -99,6 +99,13 @@ class Game(Protocol):
         """What this seat may know beside that."""
         ...
 
+    def private_room(self, private: Any) -> int:
+        """The most bytes that a private view of as many facts could take, as msgpack.
+
+        It follows from what everybody knows, so that a view padded to it tells nothing.
+        """
+        ...
+
     def timeout(self, state: Any, seat: int) -> Struct:
         """What a seat does whose time has run out. Legal for every seat in `waiting`."""
         ...
