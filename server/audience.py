@@ -24,6 +24,7 @@ class Audience:
         self._now = now
         self._keys: dict[Session, int] = {}
         self._away: dict[int, int] = {}
+        self._newcomers: list[Session] = []
         self._views = Views()
 
     def __bool__(self) -> bool:
@@ -68,6 +69,7 @@ class Audience:
                 self._away[key] = self._now()
             return
         session.forget_view()
+        self._newcomers.append(session)
         self._keys[session] = key
         self._away.pop(key, None)
 
@@ -93,7 +95,7 @@ class Audience:
     # --- What they are told ------------------------------------------------------------------
 
     def tell(self, room: Room) -> None:
-        """A view for each connection whose view has changed."""
+        """A view for each connection whose view has changed, and for newcomers the chat of late."""
         here = {s: key if room.seat_of(key) is not None else 0 for s, key in self._keys.items()}
         self._keys = here
         self._away = {key: at for key, at in self._away.items() if room.seat_of(key) is not None}
@@ -106,17 +108,14 @@ class Audience:
                 session.send_view(self._views.spectator())
             else:
                 session.send_view(*self._views.seat(room, seat))
+        for session in self._newcomers:
+            self._replay_chat(room, session)
+        self._newcomers.clear()
 
     def said(self, room: Room, at: int, spoken: ev.Spoken) -> None:
         """Chat, to whom it is for."""
         for session, key in self._keys.items():
             if spoken.to == "all" or not key:
-                session.send(_said(room, at, spoken))
-
-    def replay_chat(self, room: Room, session: Session) -> None:
-        """What was said of late, for one who has just come."""
-        for at, spoken in room.chat:
-            if spoken.to == "all" or not self.key_of(session):
                 session.send(_said(room, at, spoken))
 
     def reacted(self, room: Room, session: Session, kind: m.ReactionKind) -> None:
@@ -129,6 +128,11 @@ class Audience:
         )
         for other in self._keys:
             other.send(reacted)
+
+    def _replay_chat(self, room: Room, session: Session) -> None:
+        for at, spoken in room.chat:
+            if session in self._keys and (spoken.to == "all" or not self.key_of(session)):
+                session.send(_said(room, at, spoken))
 
 
 def _said(room: Room, at: int, spoken: ev.Spoken) -> m.Said:

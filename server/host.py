@@ -90,7 +90,7 @@ class Host:
         self._sessions: dict[Session, asyncio.Task[None]] = {}
         self._server: asyncio.Server | None = None
         self._opening: asyncio.Task[None] | None = None
-        self._stopping = False
+        self._running = False
         self._services = Services(
             store=self._store,
             games=GAMES,
@@ -105,6 +105,7 @@ class Host:
         """Restores the tables, then listens. Raises OSError where it cannot."""
         for number, journal in self._store.tables():
             await self._restore(number, journal)
+        self._running = True
         self._open_standing()
         if self._opening is not None:
             await self._opening
@@ -119,7 +120,7 @@ class Host:
 
     async def stop(self) -> None:
         """Says goodbye to everybody and closes the journal."""
-        self._stopping = True
+        self._running = False
         if self._server is not None:
             self._server.close()
         for session in self._sessions:
@@ -230,7 +231,7 @@ class Host:
 
     def _open_standing(self) -> None:
         """Sees to it that there is a standing table with a free seat, where there are to be any."""
-        if not self.settings.players or self._stopping:
+        if not self.settings.players or not self._running:
             return
         if self._opening is not None and not self._opening.done():
             return
@@ -277,7 +278,7 @@ class Host:
     # --- Connections -------------------------------------------------------------------------
 
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        if self._stopping or len(self._sessions) >= self.settings.max_connections:
+        if not self._running or len(self._sessions) >= self.settings.max_connections:
             goodbye = m.Bye(code=ByeCode.HOST_FULL, message="This host has no room for more.")
             writer.write(message_frame(goodbye))
             writer.close()

@@ -28,7 +28,7 @@ from server.viewing import VIEW_STEP
 
 if TYPE_CHECKING:
     from server.host import Host
-    from server.table import Table
+    from server.table import Result, Table
 
 log = logging.getLogger(__name__)
 
@@ -172,8 +172,8 @@ class Session:
                 return None
             return None if self._ended else await reading
         finally:
-            if not reading.done():
-                reading.cancel()
+            reading.cancel()
+            await asyncio.gather(reading, return_exceptions=True)
 
     async def _serve(self, fields: Mapping[str, Any]) -> None:
         id: int | None = None
@@ -187,7 +187,7 @@ class Session:
             self._refuse(id, Refused(Code.INTERNAL, "internal", "The host made a mistake."))
 
     async def _perform(self, id: int, body: m.AnyBody) -> None:
-        def answer(result: Mapping[str, Any] | msgspec.Struct) -> None:
+        def answer(result: Result) -> None:
             self._grant(id, result)
 
         match body:
@@ -237,7 +237,7 @@ class Session:
         await asyncio.sleep(PATIENCE)
         raise Refused(Code.RATE_LIMITED, "failures", "That was wrong too often; try again later.")
 
-    def _grant(self, id: int, result: Mapping[str, Any] | msgspec.Struct) -> None:
+    def _grant(self, id: int, result: Result) -> None:
         fields = msgspec.to_builtins(result) if isinstance(result, msgspec.Struct) else result
         self.send(m.Ok(id=id, result=dict(fields)))
 

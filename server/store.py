@@ -84,6 +84,7 @@ class Store:
         self._pending: list[tuple[Sequence[Entry], asyncio.Future[None]]] = []
         self._wake = asyncio.Event()
         self._writer: asyncio.Task[None] | None = None
+        self._closed = False
 
     @property
     def host_id(self) -> str:
@@ -117,6 +118,8 @@ class Store:
 
     async def append(self, entries: Sequence[Entry]) -> None:
         """Returns once the events are on disk, all or none. Raises StoreError for none."""
+        if self._closed:
+            raise StoreError("The journal is closed.")
         if self._writer is None:
             self._writer = asyncio.create_task(self._write_batches(), name="journal")
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -133,7 +136,8 @@ class Store:
         self.abandon()
 
     def abandon(self) -> None:
-        """Gives the folder free; for one that nothing has been written to yet."""
+        """Gives the folder free at once; what is pending is not written."""
+        self._closed = True
         self._thread.shutdown(wait=True)
         self._db.close()
         self._lock.release()

@@ -46,8 +46,9 @@ ALONE_FOR = 24 * 3_600_000
 STOP_WITHIN = 5.0
 """Seconds that a table has for what is in its queue when the host shuts down."""
 
-Answer = Callable[[Mapping[str, Any] | msgspec.Struct], None]
-Job = Callable[[], Awaitable[None]]
+Result = Mapping[str, Any] | msgspec.Struct
+Answer = Callable[[Result], None]
+Job = Callable[[], Awaitable[Result | None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +65,27 @@ class Services:
     """Called after each change of what a list of tables shows, and when the table has closed."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Turn:
+    """A job in the queue. `done` is what somebody waits for, None for the table's own jobs."""
+
+    job: Job
+    answer: Answer | None = None
+    done: asyncio.Future[None] | None = None
+
+    def succeeded(self, result: Result | None) -> None:
+        if self.answer is not None and result is not None:
+            self.answer(result)
+        if self.done is not None and not self.done.done():
+            self.done.set_result(None)
+
+    def failed(self, error: Exception) -> None:
+        if self.done is None:
+            log.error("in a table's own time: %s", where(error))
+        elif not self.done.done():
+            self.done.set_exception(error)
+
+
 class Table:
     """A table while the host runs. `room` is what its journal tells; the rest is of the moment."""
 
@@ -74,7 +96,7 @@ class Table:
         self._journaled = journaled
         self._audience = Audience(services.now)
         self._thoughts: dict[tuple[int, int], int] = {}
-        self._jobs: asyncio.Queue[tuple[Job, asyncio.Future[None] | None]] = asyncio.Queue()
+        self._jobs: asyncio.Queue[_Turn] = asyncio.Queue()
         self._timer: asyncio.TimerHandle | None = None
         self._not_before = 0
         self._alone_since = services.now()
@@ -117,18 +139,18 @@ class Table:
     ) -> None:
         """Opens the table, and seats its host at seat 0 where it has one."""
 
-        async def job() -> None:
-            if session is None or answer is None:
+        async def job() -> Result | None:
+            if session is None:
                 await self._commit(events)
-                return
+                return None
             self._may_come(session)
             token = access.new_token()
             joined = ev.Joined(seat=0, name=name, token=access.token_hash(token))
             await self._commit([*events, joined])
             self._come(session, self.room.seats[0].key)
-            answer(m.Seated(seat=0, token=token, table=self.room.code))
+            return m.Seated(seat=0, token=token, table=self.room.code)
 
-        await self._do(job)
+        await self._do(job, answer)
 
     async def restored(self) -> None:
         """Takes up where the journal ends: everybody is away, and a running clock starts anew."""
@@ -141,7 +163,7 @@ class Table:
         await self._do(job)
 
     async def join(self, session: Session, name: str, answer: Answer) -> None:
-        async def job() -> None:
+        async def job() -> Result:
             self._may_come(session)
             token = access.new_token()
             watching = self._audience.watching(but=session)
@@ -150,13 +172,12 @@ class Table:
             seat = self.room.seats[joined.seat]
             self._come(session, seat.key)
             log.info("%s joined table %s", name, self.room.code)
-            answer({"seat": joined.seat, "token": token})
-            self._audience.replay_chat(self.room, session)
+            return {"seat": joined.seat, "token": token}
 
-        await self._do(job)
+        await self._do(job, answer)
 
     async def resume(self, session: Session, token: str, answer: Answer) -> None:
-        async def job() -> None:
+        async def job() -> Result:
             used = access.token_hash(token)
             fresh = access.new_token()
             resumed = requests.resume(self.room, used, access.token_hash(fresh))
@@ -167,22 +188,20 @@ class Table:
             self._send_away(key, ByeCode.REPLACED, taken_up, but=session)
             self._come(session, key)
             log.info("%s is back at table %s", self.room.seats[resumed.seat].name, self.room.code)
-            answer({"seat": resumed.seat, "token": fresh})
-            self._audience.replay_chat(self.room, session)
+            return {"seat": resumed.seat, "token": fresh}
 
-        await self._do(job)
+        await self._do(job, answer)
 
     async def watch(self, session: Session, name: str, answer: Answer) -> None:
-        async def job() -> None:
+        async def job() -> Result:
             self._may_come(session)
             if name:
                 requests.check_name(self.room, name, self._audience.watching(but=session))
             session.name = name
             self._come(session, 0)
-            answer({})
-            self._audience.replay_chat(self.room, session)
+            return {}
 
-        await self._do(job)
+        await self._do(job, answer)
 
     async def request(self, session: Session, body: m.AnyBody, answer: Answer) -> None:
         """Everything that one asks at the table where one is."""
@@ -190,13 +209,13 @@ class Table:
         if isinstance(body, m.Set) and body.password is not None:
             password = body.password and await access.password_hash(text.password(body.password))
 
-        async def job() -> None:
+        async def job() -> Result:
             if session not in self._audience:
                 raise Refused(Code.NOT_SEATED, "table", "You are at no table.")
             seat = self.room.seat_of(self.key_of(session))
-            answer(await self._perform(session, seat, body, password))
+            return await self._perform(session, seat, body, password)
 
-        await self._do(job)
+        await self._do(job, answer)
 
     async def gone(self, session: Session) -> None:
         """The connection has ended; a seat stays its holder's."""
@@ -274,51 +293,51 @@ class Table:
 
     # --- Its queue ---------------------------------------------------------------------------
 
-    async def _do(self, job: Job) -> None:
-        """Runs a job in its turn, and raises what it raises."""
+    async def _do(self, job: Job, answer: Answer | None = None) -> None:
+        """Runs a job in its turn, hands its result to `answer`, and raises what it raises."""
         if self._task.done():
             raise _no_table()
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._jobs.put_nowait((job, done))
+        self._jobs.put_nowait(_Turn(job, answer, done))
         await done
+
+    def _later(self, job: Job) -> None:
+        """Puts a job of the table's own in the queue."""
+        self._jobs.put_nowait(_Turn(job))
 
     async def _work(self) -> None:
         """Works the queue off until the table is closed, or could not be opened."""
         while True:
-            job, done = await self._jobs.get()
-            error: Exception | None = None
+            turn = await self._jobs.get()
             try:
-                await job()
-            except Exception as raised:
-                error = raised
-                if done is None:
+                result = await turn.job()
+            except Exception as error:
+                if turn.done is None:
                     self._not_before = self._services.now() + RETRY_AFTER
-            try:
-                await self._afterwards()
-            except Exception as raised:
-                log.error("after a change of a table: %s", where(raised))
-            _settle(done, error)
+                turn.failed(error)
+            else:
+                await self._safely(self._start_or_end)
+                turn.succeeded(result)
+            await self._safely(self._go_on)
             if self._stopping or not self.open:
                 break
         if self._timer is not None:
             self._timer.cancel()
         while not self._jobs.empty():
-            _settle(self._jobs.get_nowait()[1], _no_table())
+            self._jobs.get_nowait().failed(_no_table())
 
-    async def _afterwards(self) -> None:
-        """What follows from a change: a start, an end, the views, the next thing to be due."""
-        if not self.open:
-            return
+    async def _safely(self, deed: Callable[[], Awaitable[None]]) -> None:
+        """Does what nobody waits for: a failure is logged, and the table goes on."""
         try:
-            await self._start_or_end()
-        finally:
-            if self.open:
-                self._audience.tell(self.room)
-                self._plan_thoughts()
-                self._set_timer()
-                self._services.changed(self)
+            await deed()
+        except Exception as error:
+            self._not_before = self._services.now() + RETRY_AFTER
+            log.error("in a table's own time: %s", where(error))
 
     async def _start_or_end(self) -> None:
+        """Starts a game for which the table is full, and ends a table where nobody is left."""
+        if not self.open:
+            return
         room = self.room
         if room.stage == "lobby" and room.full and (room.standing or room.options.start_when_full):
             await self._start()
@@ -330,11 +349,16 @@ class Table:
         ):
             await self._shut("Nobody is left at the table.")
 
+    async def _go_on(self) -> None:
+        """The views, and the next thing to be due."""
+        if self.open:
+            self._audience.tell(self.room)
+            self._plan_thoughts()
+            self._set_timer()
+            self._services.changed(self)
+
     def _closes_at(self) -> int:
         return self._alone_since + ALONE_FOR
-
-    def _later(self, job: Job) -> None:
-        self._jobs.put_nowait((job, None))
 
     async def _nothing(self) -> None:
         """A job that changes nothing by itself, for what comes after each job."""
@@ -527,15 +551,3 @@ class Table:
 
 def _no_table() -> Refused:
     return Refused(Code.UNKNOWN_TABLE, "table", "There is no such table.")
-
-
-def _settle(done: asyncio.Future[None] | None, error: Exception | None) -> None:
-    """Tells whoever waits for a job how it went; what nobody waits for is logged."""
-    if done is None:
-        if error is not None:
-            log.error("in a table's own time: %s", where(error))
-    elif not done.done():
-        if error is None:
-            done.set_result(None)
-        else:
-            done.set_exception(error)
