@@ -324,7 +324,9 @@ class Table:
         if self._timer is not None:
             self._timer.cancel()
         while not self._jobs.empty():
-            self._jobs.get_nowait().failed(_no_table())
+            turn = self._jobs.get_nowait()
+            if turn.done is not None:
+                turn.failed(_no_table())
 
     async def _safely(self, deed: Callable[[], Awaitable[None]]) -> None:
         """Does what nobody waits for: a failure is logged, and the table goes on."""

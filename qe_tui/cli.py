@@ -1,0 +1,213 @@
+"""The command `qe`. Textual is loaded only when a screen is about to be shown."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+from types import ModuleType
+from typing import Any
+
+import click
+
+from protocol import text
+from protocol.errors import TextError
+from qe_tui.i18n import _
+from qe_tui.where import Where, WhereError, code, parse
+
+EXAMPLES = _(
+    """
+\b
+Examples:
+  qe                            a menu
+  qe play                       a game against three computers, at once
+  qe host                       a table on this machine; shows what the others type
+  qe join 192.168.1.5           take a seat at the table there
+  qe join den.local --table WOLF --name Ana
+  qe watch [fe80::1]:7400       look on
+"""
+)
+
+
+def version() -> str:
+    """This program's version."""
+    try:
+        return importlib.metadata.version("qe-tui")
+    except importlib.metadata.PackageNotFoundError:
+        return "0+unknown"
+
+
+class _Name(click.ParamType[Any]):
+    name = "name"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> str:
+        try:
+            return text.name(text.tidy(value))
+        except TextError as error:
+            self.fail(str(error), param, ctx)
+
+
+class _Title(click.ParamType[Any]):
+    name = "title"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> str:
+        try:
+            return text.title(text.tidy(value))
+        except TextError as error:
+            self.fail(str(error), param, ctx)
+
+
+class _Code(click.ParamType[Any]):
+    name = "code"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> str:
+        try:
+            return code(value)
+        except WhereError as error:
+            self.fail(str(error), param, ctx)
+
+
+class _Address(click.ParamType[Any]):
+    name = "address"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Where:
+        if isinstance(value, Where):
+            return value
+        try:
+            return parse(value)
+        except WhereError as error:
+            self.fail(str(error), param, ctx)
+
+
+_name = click.option(
+    "--name",
+    type=_Name(),
+    envvar="QE_NAME",
+    show_envvar=True,
+    help=_("What the others call you.  [default: as set in the menu, or your login name]"),
+)
+_table = click.option(
+    "--table",
+    type=_Code(),
+    metavar="CODE",
+    help=_("The table's four letters; not needed where there is one table."),
+)
+_players = click.option(
+    "--players", type=click.IntRange(3, 5), help=_("Seats at the table.  [default: 4]")
+)
+_no_tls = click.option(
+    "--no-tls",
+    is_flag=True,
+    help=_("Plain TCP: anybody on the network can read the bids."),
+)
+
+
+@click.group(
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog=EXAMPLES,
+    help=_("QE, the auction game without a budget, over your network, in the terminal."),
+)
+@click.version_option(version(), "--version", prog_name="qe")
+@click.pass_context
+def main(context: click.Context) -> None:
+    if context.invoked_subcommand is None:
+        _launch().menu()
+
+
+@main.command(help=_("Play against computers on this machine, at once."))
+@_players
+@_name
+def play(players: int | None, name: str | None) -> None:
+    _launch().play(name, players)
+
+
+@main.command(
+    help=_(
+        "Host a table on this machine and sit down at it. A host that was left running is "
+        "come back to."
+    )
+)
+@_name
+@click.option(
+    "--port",
+    type=click.IntRange(1, 65_535),
+    envvar="QE_PORT",
+    show_envvar=True,
+    help=_("The TCP port.  [default: 7373]"),
+)
+@_players
+@click.option("--title", type=_Title(), help=_("What the table is called."))
+@click.option(
+    "--password",
+    metavar="ask",
+    type=click.Choice(["ask"]),
+    is_flag=False,
+    flag_value="ask",
+    help=_("Ask for a password for the table; or set QE_PASSWORD."),
+)
+@_no_tls
+@click.option("--stop", is_flag=True, help=_("Stop the host that was left running."))
+def host(
+    name: str | None,
+    port: int | None,
+    players: int | None,
+    title: str | None,
+    password: str | None,
+    no_tls: bool,
+    stop: bool,
+) -> None:
+    if stop:
+        from qe_tui import launch
+
+        launch.stop_host()
+    _launch().host(
+        name,
+        port=port,
+        players=players,
+        title=title,
+        password=_password(password is not None),
+        tls=not no_tls,
+    )
+
+
+@main.command(help=_("Take a seat at a table of the host at ADDRESS, or of an invitation."))
+@click.argument("address", type=_Address(), metavar="ADDRESS[:PORT]")
+@_table
+@_name
+@_no_tls
+def join(address: Where, table: str | None, name: str | None, no_tls: bool) -> None:
+    _launch().come("join", address, table, name, no_tls=no_tls, password=_password(False))
+
+
+@main.command(help=_("Look on at a table of the host at ADDRESS."))
+@click.argument("address", type=_Address(), metavar="ADDRESS[:PORT]")
+@_table
+@_name
+@_no_tls
+def watch(address: Where, table: str | None, name: str | None, no_tls: bool) -> None:
+    _launch().come("watch", address, table, name, no_tls=no_tls, password=_password(False))
+
+
+def _launch() -> ModuleType:
+    """What leads to the screens, if there is a terminal to show them on."""
+    from qe_tui import launch
+
+    launch.require_terminal()
+    return launch
+
+
+def _password(ask: bool) -> str | None:
+    """A table's password, never on the command line, where others could read it."""
+    given = os.environ.get("QE_PASSWORD") or None
+    if given is None and ask:
+        given = click.prompt(_("Password of the table"), hide_input=True, err=True)
+    if given is None:
+        return None
+    try:
+        return text.password(given)
+    except TextError as error:
+        raise click.UsageError(str(error)) from None
+
+
+if __name__ == "__main__":
+    main()

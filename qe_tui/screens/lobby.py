@@ -1,0 +1,388 @@
+"""A table before its game: who sits where, and how it will be played."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.cells import cell_len, set_cell_size
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.containers import Horizontal, Vertical
+from textual.content import Content
+from textual.screen import Screen
+from textual.widgets import Input, Static
+from textual.widgets.option_list import Option
+
+from protocol.errors import QEError, TextError
+from protocol.messages import AddBot, Body, Move, Reacted, Remove, Room, Say, SeatInfo, Start
+from protocol.text import CHAT_LENGTH, chat, printable, tidy
+from qe_tui.i18n import _, ngettext
+from qe_tui.model import Snapshot
+from qe_tui.screens.form import TableForm, Wishes, clock_name
+from qe_tui.screens.parts import Banner, ChatLog, Headline, Picks, TopLine, key_line
+from qe_tui.screens.prompts import Choice, Choose
+
+if TYPE_CHECKING:
+    from qe_tui.app import QEApp
+
+FEWEST = 3
+"""Players that a game needs."""
+
+ADDRESSES_LOW, ADDRESSES_HIGH = 2, 5
+"""How many of the host's addresses are shown on a low and on a high screen."""
+
+_MOVE = Binding.Group(_("Move"), compact=True)
+
+
+class Seats(Picks):
+    """The seats; the keys of the lobby are about the highlighted one."""
+
+    BINDINGS = [Binding("enter", "select", _("Seat"), show=False)]
+
+
+class LobbyScreen(Screen[None]):
+    """Only the table's host sees the host's keys; all others see whom they wait for."""
+
+    BINDINGS = [
+        Binding("s", "start", _("Start")),
+        Binding("a", "add_bot", _("Add computer")),
+        Binding("x", "remove", _("Remove")),
+        Binding("left_square_bracket,shift+up", "move(-1)", _("Up"), key_display="[", group=_MOVE),
+        Binding(
+            "right_square_bracket,shift+down", "move(1)", _("Down"), key_display="]", group=_MOVE
+        ),
+        Binding("o", "options", _("Options")),
+        Binding("slash", "chat", _("Chat"), key_display="/"),
+        Binding("escape", "leave", _("Leave")),
+    ]
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (110, "-wide")]
+    VERTICAL_BREAKPOINTS = [(0, "-low"), (32, "-high")]
+    app: QEApp
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._snapshot: Snapshot | None = None
+        self._follow: int | None = None
+
+    def compose(self) -> ComposeResult:
+        yield TopLine(_("LOBBY"))
+        yield Banner()
+        yield Headline()
+        with Horizontal(id="lobby"):
+            with Vertical(id="table"):
+                yield Static(
+                    Content.styled(_line("", _("SEAT"), _("PLAYER"), ""), "$text-muted"),
+                    id="heading",
+                )
+                yield Seats(id="seats", compact=True)
+                yield Static("", id="rules")
+                yield Static("", id="tell")
+            with Vertical(id="talk"):
+                yield ChatLog()
+                yield Input(
+                    placeholder=_("/ to say something"),
+                    max_length=CHAT_LENGTH,
+                    compact=True,
+                    id="say",
+                )
+        yield key_line()
+
+    def on_mount(self) -> None:
+        self.query_one(Seats).focus()
+
+    # --- What is shown ------------------------------------------------------------------------
+
+    def show(self, snapshot: Snapshot) -> None:
+        """Brings every line up to date."""
+        self._snapshot = snapshot
+        room = snapshot.room
+        watching = ngettext("{n} watching", "{n} watching", room.spectators)
+        self.query_one(TopLine).say(
+            room.title,
+            _("table {code}").format(code=snapshot.table)
+            + "   "
+            + watching.format(n=room.spectators),
+        )
+        self.query_one(Banner).say(snapshot.lost)
+        self.query_one(Headline).say(_headline(snapshot))
+        self._show_seats(room)
+        self.query_one("#rules", Static).update(_rules(room, self.has_class("-high")))
+        self._show_tell(snapshot)
+        self.query_one(ChatLog).show(snapshot.said)
+        self.refresh_bindings()
+
+    def reacted(self, reaction: Reacted) -> None:
+        """Somebody gasped; nothing of it is kept."""
+        self.notify(
+            f"{printable(reaction.name)}: {printable(reaction.kind)}", timeout=2, markup=False
+        )
+
+    def _show_tell(self, snapshot: Snapshot) -> None:
+        tell = self.query_one("#tell", Static)
+        visit = self.app.visit
+        tell.set_class(bool(snapshot.addresses), "-own")
+        tell.border_title = _("Tell the others") if snapshot.addresses else None
+        tell.update(
+            _tell(
+                snapshot,
+                tls=visit is None or visit.where.tls,
+                most=ADDRESSES_HIGH if self.has_class("-high") else ADDRESSES_LOW,
+            )
+        )
+
+    def _show_seats(self, room: Room) -> None:
+        seats = self.query_one(Seats)
+        highlighted = seats.highlighted
+        air = "\n" if self.has_class("-high") else ""
+        prompts = [Content.assemble(air, _seat(room, seat), air) for seat in room.seats]
+        if seats.option_count == len(prompts):
+            for index, prompt in enumerate(prompts):
+                seats.replace_option_prompt_at_index(index, prompt)
+        else:
+            seats.clear_options()
+            seats.add_options([Option(prompt) for prompt in prompts])
+        if highlighted is None:
+            highlighted = room.me or 0
+        if self._follow is not None:
+            highlighted, self._follow = self._follow, None
+        if prompts:
+            seats.highlighted = min(highlighted, len(prompts) - 1)
+
+    def on_resize(self) -> None:
+        """A higher screen has more air and more addresses."""
+        self.call_after_refresh(self._show_again)
+
+    def _show_again(self) -> None:
+        if self._snapshot is not None:
+            self.show(self._snapshot)
+
+    # --- What may be done ---------------------------------------------------------------------
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        snapshot = self._snapshot
+        if action in ("start", "add_bot", "remove", "move", "options"):
+            return snapshot is not None and snapshot.hosting
+        if action == "chat":
+            return snapshot is not None
+        return True
+
+    def action_start(self) -> None:
+        snapshot = self._snapshot
+        if snapshot is None:
+            return
+        if missing := _missing(snapshot.room):
+            self.notify(missing, severity="warning", markup=False)
+            return
+        self._ask(Start())
+
+    def action_add_bot(self) -> None:
+        room = self._room
+        if room is None:
+            return
+        if all(seat.kind != "open" for seat in room.seats):
+            self.notify(
+                _("No seat is open. Make the table larger with o, or remove somebody with x."),
+                severity="warning",
+                markup=False,
+            )
+            return
+        self._ask(AddBot())
+
+    def action_remove(self) -> None:
+        seat = self._highlighted
+        if seat is None or seat.kind == "open":
+            return
+        if self._room is not None and seat.seat == self._room.me:
+            self.action_leave()
+        elif seat.kind == "human":
+
+            def answered(choice: str | None) -> None:
+                # The seats may have been changed meanwhile: it is the same person or nobody.
+                now = self._room
+                if choice == "remove" and now is not None:
+                    for other in now.seats:
+                        if other.kind == "human" and other.name == seat.name:
+                            self._ask(Remove(seat=other.seat))
+
+            self.app.push_screen(
+                Choose(
+                    _("Remove {name} from the table?").format(name=printable(seat.name)),
+                    [
+                        Choice("keep", _("No"), "n"),
+                        Choice("remove", _("Yes, the seat is open again then"), "y"),
+                    ],
+                ),
+                answered,
+            )
+        else:
+            self._ask(Remove(seat=seat.seat))
+
+    def action_move(self, by: int) -> None:
+        seat, room = self._highlighted, self._room
+        if seat is None or room is None:
+            return
+        to = seat.seat + by
+        if 0 <= to < len(room.seats):
+            self._follow = to
+            self._ask(Move(seat=seat.seat, to=to))
+
+    def action_options(self) -> None:
+        room = self._room
+        if room is None:
+            return
+
+        def answered(wishes: Wishes | None) -> None:
+            if wishes is not None:
+                self._ask(wishes.set())
+
+        self.app.push_screen(
+            TableForm(Wishes.of(room), creating=False, locked=room.locked), answered
+        )
+
+    def action_chat(self) -> None:
+        self.query_one("#say", Input).focus()
+
+    @on(Input.Submitted, "#say")
+    def _say(self, event: Input.Submitted) -> None:
+        line = event.input
+        try:
+            words = chat(tidy(line.value))
+        except TextError as error:
+            if line.value.strip():
+                self.notify(str(error), severity="warning", markup=False)
+            return
+        if self._snapshot is not None and self._snapshot.lost:
+            self.notify(_("Not sent yet: the connection is away."), markup=False)
+            return
+        line.value = ""
+        self._ask(Say(text=words))
+
+    def action_leave(self) -> None:
+        if self.query_one("#say").has_focus:
+            self.query_one(Seats).focus()
+        else:
+            self.app.leave_table()
+
+    # --- Helpers ------------------------------------------------------------------------------
+
+    @property
+    def _room(self) -> Room | None:
+        return self._snapshot.room if self._snapshot else None
+
+    @property
+    def _highlighted(self) -> SeatInfo | None:
+        index, room = self.query_one(Seats).highlighted, self._room
+        if room is None or index is None or index >= len(room.seats):
+            return None
+        return room.seats[index]
+
+    def _ask(self, body: Body) -> None:
+        async def ask() -> None:
+            try:
+                await self.app.ask(body)
+            except QEError as error:
+                self._follow = None
+                self.notify(printable(str(error)), severity="warning", markup=False)
+
+        self.run_worker(ask(), group="ask", exit_on_error=False)
+
+
+# --- Words ------------------------------------------------------------------------------------
+
+
+def _missing(room: Room) -> str | None:
+    """What a start still lacks, as a sentence."""
+    short = FEWEST - sum(seat.kind != "open" for seat in room.seats)
+    if short > 0:
+        return ngettext(
+            "A game needs three players: {n} more. a adds a computer.",
+            "A game needs three players: {n} more. a adds a computer.",
+            short,
+        ).format(n=short)
+    return None
+
+
+def _headline(snapshot: Snapshot) -> str:
+    room = snapshot.room
+    open_seats = sum(seat.kind == "open" for seat in room.seats)
+    waits = ngettext("{n} seat is open.", "{n} seats are open.", open_seats).format(n=open_seats)
+    if room.standing:
+        return _("It starts by itself when all seats are taken.  {waits}").format(waits=waits)
+    if snapshot.hosting:
+        if missing := _missing(room):
+            return missing
+        if not open_seats:
+            return _("Everybody is here.  s starts the game.")
+        return _("s starts the game, without the open seats.  {waits}").format(waits=waits)
+    host = "" if room.host is None else printable(room.seats[room.host].name)
+    sentence = (
+        _("{host} starts the game.").format(host=host) if host else _("The host starts the game.")
+    )
+    if room.me is None:
+        sentence = _("You are watching.") + "  " + sentence
+    return sentence + ("  " + waits if open_seats else "")
+
+
+def _seat(room: Room, seat: SeatInfo) -> Content:
+    mine = seat.seat == room.me
+    name = printable(seat.name)
+    match seat.kind:
+        case "open":
+            return Content.styled(
+                _line(" ", str(seat.seat + 1), _("open"), _("whoever joins")), "$text-muted"
+            )
+        case "bot" | "stand_in":
+            what = _("computer")
+            if seat.level:
+                what += f", {printable(seat.level)}"
+        case _:
+            what = _("away") if not seat.connected else ""
+    if mine:
+        what = _("you")
+    if seat.seat == room.host:
+        what += (", " if what else "") + _("host of the table")
+    return Content.styled(
+        _line(">" if mine else " ", str(seat.seat + 1), name, what), "bold" if mine else ""
+    )
+
+
+def _line(mark: str, number: str, name: str, what: str) -> str:
+    return f" {mark or ' '} {set_cell_size(number, 5)} {set_cell_size(name, 22)} {what}"
+
+
+def _rules(room: Room, high: bool) -> Content:
+    wishes = Wishes.of(room)
+    pairs = [
+        (_("clock"), clock_name(wishes.options.turn_seconds)),
+        (_("notes"), _("kept") if wishes.notes else _("none, by memory")),
+        (_("opens"), _("the host") if wishes.first == "host" else _("at random")),
+        (_("password"), _("yes") if room.locked else _("none")),
+    ]
+    if wishes.options.start_when_full or room.standing:
+        pairs.append((_("starts"), _("when full")))
+    width = max(cell_len(label) for label, _value in pairs) if high else 0
+    return Content("\n" if high else "   ").join(
+        [
+            Content.assemble(
+                (f"{set_cell_size(label, width or cell_len(label))} ", "$text-muted"), value
+            )
+            for label, value in pairs
+        ]
+    )
+
+
+def _tell(snapshot: Snapshot, tls: bool, most: int) -> Content:
+    """What to tell others: the addresses where this client runs the host, else the code."""
+    if not snapshot.addresses:
+        return Content.assemble(
+            (_("The others find this table as "), "$text-muted"),
+            (printable(snapshot.table), "bold $secondary"),
+        )
+    flags = "" if tls else " --no-tls"
+    return Content("\n").join(
+        [
+            Content.styled(f"qe join {printable(address)}{flags}", "bold $secondary")
+            for address in snapshot.addresses[:most]
+        ]
+    )

@@ -1,0 +1,75 @@
+"""One visit to one host: the place kept there, and what brought us. No Textual here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from protocol.messages import TableInfo, TableList, Tables, Welcome, decode_result
+from protocol.stay import Stay
+from protocol.tokens import Wallet
+from protocol.trust import Pins
+from qe_tui.hosting import Running
+from qe_tui.settings import Home
+from qe_tui.where import Where
+
+
+@dataclass(eq=False)
+class Visit:
+    """A connection that came to stand, by whatever way.
+
+    `running` is the host where this client runs it; `private` says that it is nobody else's, so
+    that it ends with the visit.
+    """
+
+    stay: Stay
+    where: Where
+    welcome: Welcome
+    name: str
+    wallet: Wallet
+    running: Running | None = None
+    private: bool = False
+    table: str | None = None
+    watching: bool = False
+
+    async def tables(self) -> list[TableInfo]:
+        """The tables at the host now. Raises Refused and LinkError."""
+        return decode_result(await self.stay.ask(Tables()), TableList).tables
+
+    def saved(self, table: str) -> str | None:
+        """The token of a seat kept at a table, if no other program here uses it."""
+        return self.stay.saved(table, self.name)
+
+    def kept(self) -> list[tuple[str, str]]:
+        """Table and name of each seat kept at this host that no program here uses."""
+        return self.wallet.seats(self.welcome.host.id)
+
+    @property
+    def addresses(self) -> list[str]:
+        """What to tell others, where this client runs the host."""
+        return self.running.addresses if self.running and not self.private else []
+
+    async def close(self) -> None:
+        """Ends the connection; a seat is kept."""
+        await self.stay.close()
+
+
+async def visit(home: Home, where: Where, name: str, *, running: Running | None = None) -> Visit:
+    """Connects. Raises LinkError, whose message is a sentence for people.
+
+    A host that this client started itself is not pinned: it has told its certificate.
+    """
+    wallet = Wallet(home.tokens)
+    stay = Stay(
+        where.address,
+        where.port,
+        tls=where.tls,
+        pins=None if running else Pins(home.pins),
+        wallet=wallet,
+        fingerprint=where.fingerprint,
+    )
+    try:
+        welcome = await stay.open()
+    except BaseException:
+        await stay.close()
+        raise
+    return Visit(stay, where, welcome, name, wallet, running)
