@@ -156,14 +156,18 @@ async def sit(
 def _obvious(
     at: Visit, tables: list[TableInfo], code: str | None, watching: bool
 ) -> TableInfo | None:
-    """The table that is meant, where that is plain: named, sat at before, or the only one."""
+    """The table that is meant, where that is plain: named, sat at before, or the only one there
+    is, or that has a seat to take or a game to watch."""
     if code is not None:
         return next((table for table in tables if table.table == code), None)
     if not watching:
         mine = [table for table in tables if at.saved(table.table)]
         if len(mine) == 1:
             return mine[0]
-    return tables[0] if len(tables) == 1 else None
+    fitting = [table for table in tables if (table.stage == "playing" if watching else table.free)]
+    if len(fitting) != 1:
+        fitting = tables
+    return fitting[0] if len(fitting) == 1 else None
 
 
 async def _create(app: QEApp, at: Visit) -> bool:

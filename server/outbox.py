@@ -67,13 +67,20 @@ class Outbox:
             self._filled.clear()
             while self._frames:
                 self._writer.write(self._next())
-                try:
-                    async with asyncio.timeout(STALLED_AFTER):
-                        await self._writer.drain()
-                except TimeoutError:
-                    self.abort()
+                await self._drained()
             if self._ending:
                 return
+
+    async def _drained(self) -> None:
+        """Returns when little is left in the transport; aborts where that does not get less."""
+        while True:
+            left = self._writer.transport.get_write_buffer_size()
+            try:
+                async with asyncio.timeout(STALLED_AFTER):
+                    return await self._writer.drain()
+            except TimeoutError:
+                if self._writer.transport.get_write_buffer_size() >= left:
+                    return self.abort()
 
     def _next(self) -> bytes:
         frame = self._frames.popleft()

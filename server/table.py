@@ -99,6 +99,7 @@ class Table:
         self._jobs: asyncio.Queue[_Turn] = asyncio.Queue()
         self._timer: asyncio.TimerHandle | None = None
         self._not_before = 0
+        self._to_retry = False
         self._alone_since = services.now()
         self._stopping = False
         self._task = asyncio.create_task(self._work(), name="table")
@@ -318,7 +319,7 @@ class Table:
             else:
                 await self._safely(self._start_or_end)
                 turn.succeeded(result)
-            await self._safely(self._go_on)
+            self._go_on()
             if self._stopping or not self.open:
                 break
         if self._timer is not None:
@@ -329,10 +330,12 @@ class Table:
                 turn.failed(_no_table())
 
     async def _safely(self, deed: Callable[[], Awaitable[None]]) -> None:
-        """Does what nobody waits for: a failure is logged, and the table goes on."""
+        """Does what nobody waits for: a failure is logged, and it is done again later."""
         try:
             await deed()
+            self._to_retry = False
         except Exception as error:
+            self._to_retry = True
             self._not_before = self._services.now() + RETRY_AFTER
             log.error("in a table's own time: %s", where(error))
 
@@ -351,13 +354,17 @@ class Table:
         ):
             await self._shut("Nobody is left at the table.")
 
-    async def _go_on(self) -> None:
+    def _go_on(self) -> None:
         """The views, and the next thing to be due."""
-        if self.open:
+        if not self.open:
+            return
+        try:
             self._audience.tell(self.room)
-            self._plan_thoughts()
-            self._set_timer()
-            self._services.changed(self)
+        except Exception as error:
+            log.error("views could not be made: %s", where(error))
+        self._plan_thoughts()
+        self._set_timer()
+        self._services.changed(self)
 
     def _closes_at(self) -> int:
         return self._alone_since + ALONE_FOR
@@ -454,6 +461,8 @@ class Table:
         """When something happens by itself, in Unix milliseconds."""
         if self.room.deadline is not None:
             yield self.room.deadline
+        if self._to_retry:
+            yield self._not_before
         if not self._audience and not self.room.standing:
             yield self._closes_at()
         yield from self._thoughts.values()

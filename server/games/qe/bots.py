@@ -19,7 +19,7 @@ from server.games.qe.valuation import Stakes, stakes
 
 LEVELS = ("normal",)
 
-_MOST = 10**MAX_DIGITS - 1
+_MOST: int = 10**MAX_DIGITS - 1
 _REACH = 1.3
 """Decades around the usual price among which it looks for a bid."""
 _GRID = 36
@@ -31,12 +31,14 @@ class _Temper:
 
     `start`: logarithm of the price it thinks usual before any has been seen. `greed`: by how much
     it overrates tiles. `nerve`: how little it fears to be out. `thrift`: how much it likes zeros.
+    `patience`: the share of the game for which it keeps its peek.
     """
 
     start: float
     greed: float
     nerve: float
     thrift: float
+    patience: float
 
     @classmethod
     def of(cls, public: Game, private: You) -> _Temper:
@@ -46,6 +48,7 @@ class _Temper:
             greed=rng.uniform(0.85, 1.3),
             nerve=rng.uniform(0.8, 1.7),
             thrift=rng.uniform(0.7, 1.3),
+            patience=rng.uniform(0.3, 0.7),
         )
 
 
@@ -56,7 +59,7 @@ def choose(level: str, public: Game, private: You, rng: Random) -> Bid | Peek | 
     far, and `level` names it.
     """
     temper = _Temper.of(public, private)
-    if private.may_peek is not None and _worth_a_peek(public, private, temper, rng):
+    if private.may_peek is not None and _worth_a_peek(public, private, temper):
         return Peek()
     if private.may_bid is None or private.seat not in public.waiting:
         return None
@@ -74,7 +77,7 @@ def _legal(amount: int, minimum: int, other_than: int | None) -> int:
     return amount + 1 if amount < _MOST else amount - 1
 
 
-def _worth_a_peek(public: Game, private: You, temper: _Temper, rng: Random) -> bool:
+def _worth_a_peek(public: Game, private: You, temper: _Temper) -> bool:
     """Whether to use the one peek on the price of the last sale.
 
     It tells most late, and about a rival who may have spent most. Near the end any price will do:
@@ -90,7 +93,7 @@ def _worth_a_peek(public: Game, private: You, temper: _Temper, rng: Random) -> b
     if winner is None or winner not in purses or not purses[winner].unsure:
         return False
     suspect = purses[winner].likely >= max(purse.likely for purse in purses.values())
-    return suspect and rng.random() < progress
+    return suspect and progress > temper.patience
 
 
 # --- One auction ----------------------------------------------------------------------------
@@ -193,13 +196,9 @@ class _Auction:
         shown = log(self.opening) if self.opening is not None else None
         if self.public.phase == "opening":
             shown = mine
-        idle, mean = (
-            0.2,
-            level
-            - _SHADE
-            - 0.15 * (len(self.public.seats) - 3)
-            + min(0.3, max(-0.3, 0.05 * (gain - 6))),
-        )
+        keen = min(0.3, max(-0.3, 0.05 * (gain - 6)))
+        mean = level + 0.15 * (4 - len(self.public.seats)) + keen
+        idle = 0.2
         if shown is not None:
             idle += 0.7 * NormalDist(0.35, 0.35).cdf(shown - level)
             mean = max(mean, shown + 0.1)
@@ -235,7 +234,7 @@ class _Auction:
         near = amount * rng.randint(970, 1030) // 1000
         if near >= 100:
             figures = rng.choice((2, 3, 3))
-            unit = int(10 ** (len(str(near)) - figures))
+            unit: int = 10 ** (len(str(near)) - figures)
             near = near // unit * unit + rng.randint(1, max(1, min(unit - 1, rng.choice((9, 99)))))
         elif near < 30:
             near += rng.randint(0, 2)

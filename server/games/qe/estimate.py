@@ -13,10 +13,10 @@ from statistics import NormalDist, median
 
 from protocol.qe import Game, KnownBid, Sale, You
 
-HALF = 1
 _EVEN = {n: NormalDist().inv_cdf(1 / n) for n in range(2, 6)}
-"""Who is even with all rivals is one of `n` that may end as the one who spent most."""
+"""By players: who is even with all others is one of so many that may end as the top spender."""
 
+FUT = 4
 _USUAL_MARKUP = 0.2
 """Decades by which a winning secret bid tops the opening bid, until a seat has seen some."""
 
@@ -33,7 +33,9 @@ def antilog(decades: float) -> int:
     (100, 1, True)
     """
     whole = max(0, math.floor(decades) - 15)
-    return max(1, round(10.0 ** max(0.0, decades - whole)) * int(10**whole))
+    figures: float = 10.0 ** max(0.0, decades - whole)
+    zeros: int = 10**whole
+    return max(1, round(figures) * zeros)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +54,7 @@ class Purse:
 class Money:
     """The money of a table as one seat sees it.
 
-    `level` is the logarithm of a usual winning price at present. `openings` has the logarithm of
-    each opening bid less the level at that time.
+    `spent` is its own total; `level` the logarithm of a usual winning price at present.
     """
 
     spent: int
@@ -183,11 +184,11 @@ class Outlook:
         return chance
 
     def _doubt(self, purse: Purse) -> float:
-        return 0.04 + 0.45 * self.left + 0.06 * math.sqrt(purse.unsure)
+        return 0.03 + 0.3 * self.left + 0.03 * math.sqrt(purse.unsure)
 
 
 def outlook(public: Game, purses: Money) -> Outlook:
     """How spending may stand at the end, everybody buying a share of what is left."""
     left = public.auctions - public.auction
-    share = antilog(purses.level) * left // len(public.seats)
+    share = FUT * antilog(purses.level) * left // (4*len(public.seats))
     return Outlook(purses, left / public.auctions, share)
