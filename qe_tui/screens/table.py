@@ -1,0 +1,439 @@
+"""The table: all that is needed to play on 80 by 24 cells, more beside it where there is room."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+
+from textual import events
+from textual.app import ComposeResult
+from textual.containers import Horizontal, Vertical
+from textual.content import Content
+from textual.screen import Screen
+from textual.widgets import Static
+
+from protocol.errors import Code, LinkError, Refused
+from protocol.messages import Act, Body, Pause, React, Reacted, Rematch, Say, StandIn
+from protocol.text import printable
+from qe_tui import words
+from qe_tui.i18n import _
+from qe_tui.model import Desk, Snapshot
+from qe_tui.screens import table_actions as actions
+from qe_tui.screens import table_facts as facts
+from qe_tui.screens.chat import ChatScreen
+from qe_tui.screens.ledger import LedgerScreen, newest
+from qe_tui.screens.over import OverPanel
+from qe_tui.screens.prompts import Choice, Choose
+from qe_tui.screens.rules_help import RulesHelp
+from qe_tui.screens.table_facts import Sight
+from qe_tui.screens.table_react import ReactScreen
+from qe_tui.screens.table_story import StoryScreen, save_story
+from qe_tui.widgets import award, boards, ink, lines, side, tile_card
+from qe_tui.widgets.cheque import Cheque
+from qe_tui.widgets.ink import Painted
+
+SMALLEST = (80, 24)
+MOOD_SECONDS = 4.0
+
+_log = logging.getLogger(__name__)
+
+
+class TableScreen(Screen[None]):
+    """A game, from its first tile to the end of it, for a seat or for somebody who looks on."""
+
+    CSS_PATH = "../styles/table.tcss"
+    AUTO_FOCUS = ""
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (120, "-wide")]
+    VERTICAL_BREAKPOINTS = [(0, "-low"), (32, "-tall")]
+    BINDINGS = [deed.binding for deed in actions.DEEDS]
+    COMMANDS = {actions.TableCommands}
+
+    def __init__(
+        self,
+        desk: Desk,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        """`clock` measures how long ago the focus moved; `now` is Unix time, for deadlines."""
+        super().__init__()
+        self._desk = desk
+        self._now = now
+        self._snapshot: Snapshot | None = desk.snapshot
+        self._covered = False
+        self._which: tuple[str, str, int | None] | None = None
+        self._tied: tuple[int, frozenset[int]] = (0, frozenset())
+        self._moods: dict[int, tuple[str, float]] = {}
+        self._mood_line: tuple[str, float] = ("", 0.0)
+        self._notice = ""
+        self._was_my_turn = False
+        self._painted_second: object = None
+        self.unsaid = ""
+        """A chat line that was begun and not sent."""
+        self.cheque = Cheque(clock)
+        self.over = OverPanel(now)
+
+    # --- Layout -------------------------------------------------------------------------------
+
+    def compose(self) -> ComposeResult:
+        yield Painted(self._painter(lambda s, w, h: lines.header(s, w)), id="header")
+        with Horizontal(id="body"):
+            with Vertical(id="table"):
+                yield Painted(
+                    self._painter(lambda s, w, h: lines.banner(s, self._notice, w)), id="banner"
+                )
+                with Vertical(id="play"):
+                    yield Painted(self._painter(lambda s, w, h: lines.todo(s, w)), id="todo")
+                    with Horizontal(id="stage"):
+                        yield Painted(self._painter(tile_card.paint), id="tile")
+                        yield self.cheque
+                        yield Painted(self._painter(tile_card.waiting_panel), id="wait")
+                        yield Painted(self._painter(award.paint), id="award")
+                    yield Painted(self._painter(self._paint_awaited), id="awaited")
+                    yield Painted(self._painter(lambda s, w, h: boards.paint(s, w)), id="boards")
+                    yield Painted(self._painter(lambda s, w, h: lines.score(s, w)), id="score")
+                    yield Painted(self._painter(lambda s, w, h: lines.last(s, w)), id="last")
+                    yield Painted(self._painter(newest), id="low")
+                yield self.over
+                yield Painted(self._painter(self._paint_chat), id="said")
+            with Vertical(id="side"):
+                yield Painted(self._painter(side.ledger), id="side-ledger")
+                yield Painted(
+                    self._painter(lambda s, w, h: side.chat(s.snapshot.said, w, h)), id="side-chat"
+                )
+        yield Painted(self._painter(self._paint_keys), id="keys")
+        yield Static("", id="small")
+
+    def on_mount(self) -> None:
+        self.set_interval(0.25, self._tick)
+        if self._snapshot is not None:
+            self.show(self._snapshot)
+            self._show()
+
+    def on_resize(self, event: events.Resize) -> None:
+        wide, high = SMALLEST
+        small = event.size.width < wide or event.size.height < high
+        self.set_class(small, "-small")
+        if small:
+            self.query_one("#small", Static).update(
+                Content(
+                    _(
+                        "The table needs {wide} columns and {high} rows; there are {columns} by "
+                        "{rows}. Please make the window larger. Nothing is lost meanwhile."
+                    ).format(wide=wide, high=high, columns=event.size.width, rows=event.size.height)
+                )
+            )
+
+    def _painter(
+        self, paint: Callable[[Sight, int, int], Content]
+    ) -> Callable[[int, int], Content]:
+        def painted(width: int, height: int) -> Content:
+            sight = self.sight
+            return paint(sight, width, height) if sight is not None else Content("")
+
+        return painted
+
+    def _paint_awaited(self, sight: Sight, width: int, height: int) -> Content:
+        game = sight.snapshot.game
+        if self.has_class("-award") and game is not None and facts.award_on_show(game):
+            return lines.awaited(sight, width, lines.next_tile(sight, width))
+        return lines.awaited(sight, width, tile_card.gain_line(sight))
+
+    def _paint_chat(self, sight: Sight, width: int, height: int) -> Content:
+        mood, until = self._mood_line
+        return lines.chat(sight, mood if self._now() < until else "", width)
+
+    def _paint_keys(self, sight: Sight, width: int, height: int) -> Content:
+        snapshot = sight.snapshot
+        game, seated = snapshot.game, facts.me(snapshot) is not None
+        may_bid = snapshot.you is not None and snapshot.you.may_bid is not None
+        seal = ""
+        if may_bid and game is not None:
+            seal = _("open") if game.phase == "opening" else _("seal")
+        tail = _("quit")
+        if seated and snapshot.game is not None and snapshot.game.result is None:
+            tail = _("leave, seat is kept")
+        deeds = list(actions.possible(snapshot))
+        if width < 100:
+            spared = {"react"} if may_bid else {"react", "rules"} if self.has_class("-over") else ()
+            deeds = [deed for deed in deeds if deed.name not in spared]
+        return lines.keys(deeds, seal, tail, width)
+
+    @property
+    def snapshot(self) -> Snapshot | None:
+        """The table as it is shown now."""
+        return self._snapshot
+
+    # --- What is shown ------------------------------------------------------------------------
+
+    @property
+    def sight(self) -> Sight | None:
+        """The snapshot and how it is looked at now."""
+        if self._snapshot is None:
+            return None
+        now = self._now()
+        moods = {seat: kind for seat, (kind, until) in self._moods.items() if now < until}
+        return Sight(
+            self._snapshot,
+            now,
+            self._covered,
+            facts.tied_now(self._snapshot, self._tied[1]),
+            moods,
+        )
+
+    def show(self, snapshot: Snapshot) -> None:
+        """Shows another state of the table."""
+        self._snapshot = snapshot
+        game = snapshot.game
+        if game is not None:
+            which = (snapshot.table, game.commitment, snapshot.room.me)
+            if which != self._which:
+                self._begin(which)
+            step, tied = self._tied
+            waiting = frozenset(game.waiting)
+            self._tied = (game.step, tied | waiting if step == game.step else waiting)
+            if step != game.step:
+                self._notice = ""
+        if self.is_mounted:
+            self._show()
+
+    def _begin(self, which: tuple[str, str, int | None]) -> None:
+        """Another game: nothing of the last one is left, a bid that was typed least of all."""
+        if self._which is not None and self._which[0] != which[0]:
+            self.unsaid = ""
+        self._which = which
+        self._tied = (0, frozenset())
+        self._moods.clear()
+        self._mood_line = ("", 0.0)
+        self._notice = ""
+        self._was_my_turn = False
+        self.cheque.reset()
+
+    def _show(self) -> None:
+        sight = self.sight
+        if sight is None or sight.snapshot.game is None:
+            return
+        snapshot, game = sight.snapshot, sight.snapshot.game
+        you = snapshot.you
+        assert game is not None
+        over = game.result is not None
+        may_bid = you is not None and you.may_bid is not None
+        tie = game.phase == "rebid" and facts.me(snapshot) == game.auctioneer
+        on_show = facts.award_on_show(game) is not None or tie
+        self.set_class(over, "-over")
+        self.set_class(may_bid and not over, "-cheque")
+        self.set_class(not may_bid and on_show and not over, "-award")
+        self.set_class(not may_bid and not on_show and not over, "-wait")
+        self.set_class(len(game.seats) == 5, "-five")
+        self.set_class(len(game.seats) == 3, "-three")
+        self.set_class(bool(snapshot.lost or self._notice or snapshot.room.paused), "-banner")
+        self.query_one("#boards").styles.height = len(game.seats) + 1
+        self.cheque.show(sight)
+        if over:
+            self.over.show(sight)
+        self._focus_bid(may_bid and not over)
+        for painted in self.query(Painted):
+            painted.refresh()
+        self._my_turn(facts.my_turn(snapshot) and not over)
+        for screen in self.app.screen_stack:
+            if isinstance(screen, LedgerScreen | ChatScreen | StoryScreen):
+                screen.update_sight(sight)
+
+    def _focus_bid(self, may_bid: bool) -> None:
+        """The bid line has the focus while there is something to bid on. It is the only line on
+        this screen that takes text, so nobody's line is taken from under their hands."""
+        self.cheque.line.disabled = not may_bid
+        if may_bid and self.focused is not self.cheque.line:
+            self.set_focus(self.cheque.line)
+
+    def _my_turn(self, mine: bool) -> None:
+        if mine and not self._was_my_turn:
+            self.app.bell()
+        self._was_my_turn = mine
+
+    def _tick(self) -> None:
+        """Once a second where a clock runs; at once when a reaction has been seen enough."""
+        sight = self.sight
+        if sight is None:
+            return
+        left = facts.seconds_left(sight.snapshot, sight.now)
+        mood = self._now() < self._mood_line[1]
+        seen = (None if left is None else int(left), mood, frozenset(sight.moods.items()))
+        if seen != self._painted_second:
+            self._painted_second = seen
+            for name in ("#awaited", "#said", "#boards"):
+                self.query_one(name).refresh()
+
+    def reacted(self, reaction: Reacted) -> None:
+        """Shows a reaction for a few seconds."""
+        if reaction.kind not in words.REACTIONS:
+            return
+        until = self._now() + MOOD_SECONDS
+        name = ink.cut(printable(reaction.name), 20) or _("somebody")
+        self._mood_line = (words.REACTIONS[reaction.kind][2].format(name=name), until)
+        if reaction.seat is not None:
+            self._moods[reaction.seat] = (reaction.kind, until)
+        self._painted_second = None
+        if self.is_mounted:
+            for painted in ("#said", "#boards"):
+                self.query_one(painted).refresh()
+
+    def notice(self, sentence: str) -> None:
+        """Says that something went wrong, until the next step or the next thing that goes well."""
+        self._notice = sentence
+        if self.is_mounted:
+            self._show()
+
+    def on_descendant_focus(self, event: events.DescendantFocus) -> None:
+        self.cheque.line.focus_moved()
+
+    def on_screen_resume(self) -> None:
+        self.cheque.line.focus_moved()
+
+    # --- What is asked for --------------------------------------------------------------------
+
+    def on_cheque_sealed(self, event: Cheque.Sealed) -> None:
+        body = Act(step=event.step, action={"kind": "bid", "amount": str(event.amount)})
+        self.run_worker(self._send_bid(body), group="bid", exit_on_error=False)
+
+    async def _send_bid(self, body: Body) -> None:
+        wrong = await self._ask(body)
+        if not self.is_mounted:
+            return
+        if wrong:
+            self.cheque.failed(wrong)
+        else:
+            self.cheque.sent()
+
+    async def _ask(self, body: Body) -> str:
+        """Asks the host; a sentence about what went wrong, empty where nothing did."""
+        try:
+            await self._desk.ask(body)
+        except Refused as refused:
+            if refused.code == Code.STALE:
+                return _("Too late: that step had closed.  Nothing was sent in its place.")
+            return printable(str(refused)) or _("The host refused, and did not say why.")
+        except LinkError:
+            return _("The connection went meanwhile; whether the host has it will show.")
+        except asyncio.CancelledError:
+            raise
+        except Exception as error:
+            # The type alone: a message or a traceback might hold what was asked for.
+            _log.error("asking for %s failed: %s", type(body).__name__, type(error).__name__)
+            return _("That did not work; why is in the log.")
+        return ""
+
+    def _ask_for(self, body: Body) -> None:
+        async def ask() -> None:
+            wrong = await self._ask(body)
+            if self.is_mounted:
+                self.notice(wrong)
+
+        self.run_worker(ask(), group="ask", exit_on_error=False)
+
+    # --- Deeds --------------------------------------------------------------------------------
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        if action != "deed":
+            return True
+        if self._snapshot is None or not self.is_current:
+            return False
+        return actions.deed(str(parameters[0])).possible(self._snapshot)
+
+    def action_deed(self, name: str) -> None:
+        """Does one of the registry's deeds."""
+        sight = self.sight
+        if sight is None or not actions.deed(name).possible(sight.snapshot):
+            return
+        if self.over.skip():
+            return
+        getattr(self, f"_do_{name}")(sight)
+
+    def _do_again(self, sight: Sight) -> None:
+        self._ask_for(Rematch())
+
+    def _do_bids(self, sight: Sight) -> None:
+        self.app.push_screen(LedgerScreen(sight))
+
+    def _do_story(self, sight: Sight) -> None:
+        self.app.push_screen(StoryScreen(sight))
+
+    def _do_save(self, sight: Sight) -> None:
+        async def save() -> None:
+            try:
+                path = await asyncio.to_thread(save_story, sight.snapshot)
+            except OSError as error:
+                sentence = _("The game could not be saved: {reason}.").format(
+                    reason=error.strerror or _("the system gave no reason")
+                )
+            else:
+                sentence = _("Saved: {path}").format(path=printable(str(path)))
+            if self.is_mounted:
+                self.over.say(sentence)
+
+        self.run_worker(save(), group="save", exclusive=True, exit_on_error=False)
+
+    def _do_ledger(self, sight: Sight) -> None:
+        def closed(cover: bool | None) -> None:
+            if cover:
+                self._set_cover(True)
+
+        self.app.push_screen(LedgerScreen(sight), closed)
+
+    def _do_peek(self, sight: Sight) -> None:
+        if sight.snapshot.game is not None:
+            self._ask_for(Act(step=sight.snapshot.game.step, action={"kind": "peek"}))
+
+    def _do_chat(self, sight: Sight) -> None:
+        def closed(line: str | None) -> None:
+            if line:
+                self._ask_for(Say(text=line))
+
+        self.app.push_screen(ChatScreen(self, sight), closed)
+
+    def _do_react(self, sight: Sight) -> None:
+        def chosen(kind: str | None) -> None:
+            if kind in words.REACTIONS:
+                self._ask_for(React(kind=kind))  # type: ignore[arg-type]
+
+        self.app.push_screen(ReactScreen(), chosen)
+
+    def _do_cover(self, sight: Sight) -> None:
+        self._set_cover(not self._covered)
+
+    def _set_cover(self, covered: bool) -> None:
+        self._covered = covered
+        self._show()
+
+    def _do_rules(self, sight: Sight) -> None:
+        self.app.push_screen(RulesHelp(sight.snapshot))
+
+    def _do_pause(self, sight: Sight) -> None:
+        self._ask_for(Pause(on=not sight.snapshot.room.paused))
+
+    def _do_stand_in(self, sight: Sight) -> None:
+        for seat in actions.away_seats(sight.snapshot):
+            self._ask_for(StandIn(seat=seat))
+
+    def _do_leave(self, sight: Sight) -> None:
+        self._desk.leave_table()
+
+    def _do_give_up(self, sight: Sight) -> None:
+        def answered(choice: str | None) -> None:
+            if choice == "leave":
+                self._desk.leave_table()
+
+        self.app.push_screen(
+            Choose(
+                _("Give up your seat?"),
+                [Choice("stay", _("Stay at the table"), "s"), Choice("leave", _("Leave"), "l")],
+                detail=_("A computer plays it until somebody takes it. Ctrl+Q keeps the seat."),
+            ),
+            answered,
+        )
+
+    def on_key(self, event: events.Key) -> None:
+        if self.over.skip():
+            event.stop()

@@ -1,0 +1,141 @@
+"""Everything that one can do at the table: one list for keys, key line, help and palette."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from textual.binding import Binding
+from textual.command import DiscoveryHit, Hit, Hits, Provider
+
+from qe_tui.i18n import _
+from qe_tui.model import Snapshot
+from qe_tui.screens.table_facts import me
+
+
+@dataclass(frozen=True, slots=True)
+class Deed:
+    """Something that can be done. `name` is the action's name on the screen and in the keymap."""
+
+    name: str
+    keys: str
+    shown: str
+    label: str
+    about: str
+    possible: Callable[[Snapshot], bool]
+    in_line: bool = True
+
+    @property
+    def binding(self) -> Binding:
+        """Keys with priority: the bid line must not swallow them."""
+        return Binding(
+            self.keys,
+            f"deed({self.name!r})",
+            self.label,
+            key_display=self.shown,
+            id=f"table.{self.name}",
+            tooltip=self.about,
+            priority=True,
+            show=False,
+        )
+
+
+def _always(snapshot: Snapshot) -> bool:
+    return True
+
+
+def _playing(snapshot: Snapshot) -> bool:
+    return snapshot.game is not None and snapshot.game.result is None
+
+
+def _over(snapshot: Snapshot) -> bool:
+    return snapshot.game is not None and snapshot.game.result is not None
+
+
+def _seated(snapshot: Snapshot) -> bool:
+    return me(snapshot) is not None
+
+
+def _may_peek(snapshot: Snapshot) -> bool:
+    return snapshot.you is not None and snapshot.you.may_peek is not None
+
+
+def _may_play_again(snapshot: Snapshot) -> bool:
+    return _over(snapshot) and (snapshot.hosting or (snapshot.room.standing and _seated(snapshot)))
+
+
+def _may_pause(snapshot: Snapshot) -> bool:
+    return _playing(snapshot) and snapshot.hosting
+
+
+DEEDS: tuple[Deed, ...] = (
+    Deed("again", "p", "p", _("play again"),
+         _("The host opens the lobby for another game, everybody where they were."),
+         _may_play_again),
+    Deed("bids", "b", "b", _("all bids"), _("Every bid of the game, turned up."), _over),
+    Deed("story", "s", "s", _("story"), _("The game, told auction by auction."), _over),
+    Deed("save", "e", "e", _("save"), _("Writes the whole game to a text file."), _over),
+    Deed("ledger", "tab", "Tab", _("ledger"),
+         _("Every bid you may know, by auction, and what each has spent at least."), _playing),
+    Deed("peek", "f2", "F2", _("peek"),
+         _("Once a game with five players: look at the last winning bid."), _may_peek),
+    Deed("chat", "slash", "/", _("chat"), _("Says something to the table."), _always),
+    Deed("react", "exclamation_mark", "!", _("react"),
+         _("A gasp, a laugh, a poker face or applause."), _always),
+    Deed("cover", "escape", "Esc", _("cover"),
+         _("Covers your token, bid and ledger from the neighbours' eyes, and uncovers them."),
+         lambda snapshot: _seated(snapshot) and _playing(snapshot)),
+    Deed("rules", "question_mark", "?", _("rules"), _("The rules in short, and all keys."),
+         _always),
+    Deed("pause", "f4", "F4", _("pause"), _("The host stops the clocks, and lets them go on."),
+         _may_pause, in_line=False),
+    Deed("stand_in", "f5", "F5", _("stand-in"),
+         _("The host lets a computer play for whoever is away."),
+         lambda snapshot: _may_pause(snapshot) and bool(away_seats(snapshot)), in_line=False),
+    Deed("leave", "l", "l", _("leave"),
+         _("Goes back to the menu."), lambda snapshot: _over(snapshot) or not _seated(snapshot)),
+    Deed("give_up", "f9", "F9", _("give up the seat"),
+         _("Goes back to the menu; a computer plays the seat until somebody takes it."),
+         lambda snapshot: _seated(snapshot) and _playing(snapshot), in_line=False),
+)  # fmt: skip
+
+
+def away_seats(snapshot: Snapshot) -> list[int]:
+    """Seats of people who are not there, which a computer could play."""
+    return [
+        info.seat for info in snapshot.room.seats if info.kind == "human" and not info.connected
+    ]
+
+
+def possible(snapshot: Snapshot | None) -> Iterator[Deed]:
+    """What can be done now."""
+    if snapshot is not None:
+        yield from (deed for deed in DEEDS if deed.possible(snapshot))
+
+
+def deed(name: str) -> Deed:
+    """The deed of that name."""
+    return next(deed for deed in DEEDS if deed.name == name)
+
+
+class TableCommands(Provider):
+    """The deeds that are possible now, for the command palette."""
+
+    def _deeds(self) -> Iterator[tuple[str, str, Callable[[], None]]]:
+        screen: Any = self.screen
+        for deed in possible(getattr(screen, "snapshot", None)):
+            title = f"{deed.label[:1].upper()}{deed.label[1:]} ({deed.shown})"
+            yield title, deed.about, partial(screen.action_deed, deed.name)
+
+    async def discover(self) -> Hits:
+        for title, about, do in self._deeds():
+            yield DiscoveryHit(title, do, help=about)
+
+    async def search(self, query: str) -> Hits:
+        matcher = self.matcher(query)
+        for title, about, do in self._deeds():
+            score = matcher.match(title)
+            if score > 0:
+                yield Hit(score, matcher.highlight(title), do, help=about)

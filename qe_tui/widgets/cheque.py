@@ -1,0 +1,366 @@
+"""The cheque: the line that a bid is typed on, and the rules against sending the wrong one.
+
+What is typed belongs to the step at which its first key was typed: on a new step the line is
+emptied and says so. Enter does nothing for a moment after the focus has moved.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from textual import events
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.content import Content
+from textual.message import Message
+from textual.widgets import Input
+
+from protocol.qe import MAX_DIGITS
+from qe_tui import amounts, words
+from qe_tui.amounts import AmountError, grouped, in_words
+from qe_tui.i18n import _
+from qe_tui.model import Snapshot
+from qe_tui.screens import table_facts as facts
+from qe_tui.screens.table_facts import Sight
+from qe_tui.widgets import ink
+from qe_tui.widgets.ink import Painted
+
+ENTER_AFTER = 0.4
+"""Seconds after the focus has moved in which Enter does nothing."""
+
+_ALLOWED = frozenset("0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ^.,_ *-'")
+_MOST_TYPED = 2 * MAX_DIGITS
+
+
+class BidLine(Input):
+    """Takes what belongs to amounts, groups digits while they are typed."""
+
+    class Entered(Message):
+        """Enter, late enough after the focus moved."""
+
+    class Edited(Message):
+        """The text is another one."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        super().__init__(id="bid", compact=True, select_on_focus=False, max_length=_MOST_TYPED)
+        self._clock = clock
+        self._moved = clock()
+        self.step = 0
+        """The step that is open now."""
+        self.belongs_to: int | None = None
+        """The step at which the first key was typed, None while the line is empty."""
+        self.locked = False
+        """While a bid is under way, so that what is shown is what was sent."""
+
+    def focus_moved(self) -> None:
+        """To be called whenever the focus has moved, or another screen has gone."""
+        self._moved = self._clock()
+
+    def check_consume_key(self, key: str, character: str | None) -> bool:
+        return character is not None and character in _ALLOWED
+
+    async def _on_key(self, event: events.Key) -> None:
+        # What is no amount is left out here; keys with a meaning are bindings with priority.
+        if event.is_printable and (event.character not in _ALLOWED or self.locked):
+            event.prevent_default()
+            event.stop()
+
+    def _on_paste(self, event: events.Paste) -> None:
+        event.prevent_default()
+        event.stop()
+        if event.text and not self.locked:
+            line = "".join(c for c in event.text.splitlines()[0] if c in _ALLOWED)
+            self.replace(line, *self.selection)
+
+    def replace(self, text: str, start: int, end: int) -> None:
+        """Every edit goes through here: it is grouped, and bound to the step."""
+        if self.locked:
+            return
+        before = self.value
+        super().replace(text, start, end)
+        if self.value == before:
+            return
+        value, cursor = amounts.regroup(before, self.value, self.cursor_position)
+        if value != self.value:
+            self.value = value
+            self.cursor_position = cursor
+        if not self.value:
+            self.belongs_to = None
+        elif self.belongs_to is None:
+            self.belongs_to = self.step
+        self.post_message(self.Edited())
+
+    def empty(self) -> None:
+        """Wipes the line."""
+        self.locked = False
+        self.belongs_to = None
+        self.value = ""
+
+    async def action_submit(self) -> None:
+        if not self.locked and self._clock() - self._moved >= ENTER_AFTER:
+            self.post_message(self.Entered())
+
+
+class Cheque(Vertical):
+    """The payee, the amount, the amount in words, and a remark."""
+
+    class Sealed(Message):
+        """The player sealed an amount for a step."""
+
+        def __init__(self, step: int, amount: int) -> None:
+            super().__init__()
+            self.step = step
+            self.amount = amount
+
+        def __rich_repr__(self):  # type: ignore[no-untyped-def]
+            yield self.step
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__(id="cheque")
+        self.line = BidLine(clock)
+        self._payee = Painted(self._paint_payee, id="payee")
+        self._reading = Painted(self._paint_reading, id="reading")
+        self._remark = Painted(self._paint_remark, id="remark")
+        self._sight: Sight | None = None
+        self._note: tuple[str, str] = ("", "")
+        """A remark that stays until the next key: its text and style."""
+        self._sending: int | None = None
+
+    def compose(self) -> ComposeResult:
+        yield self._payee
+        yield self.line
+        yield self._reading
+        yield self._remark
+
+    @property
+    def typing(self) -> bool:
+        """Whether there is text on the line."""
+        return bool(self.line.value)
+
+    # --- The first rule: a bid belongs to its step --------------------------------------------
+
+    def show(self, sight: Sight) -> None:
+        """Shows another state of the table, and wipes what belonged to an older step."""
+        before = self._sight.snapshot if self._sight is not None else None
+        self._sight = sight
+        game, you = sight.snapshot.game, sight.snapshot.you
+        self.line.password = sight.covered
+        if game is None or you is None:
+            return
+        if self.line.step != game.step:
+            self.line.step = game.step
+            stale = self.line.belongs_to is not None and self.line.belongs_to != game.step
+            if stale and self._sending is None:
+                self.line.empty()
+                self._note = (self._what_became(before, sight.snapshot), ink.WARN)
+            elif not stale:
+                self._note = ("", "")
+        self.line.placeholder = self._placeholder(sight.snapshot)
+        self._repaint()
+
+    def _what_became(self, before: Snapshot | None, now: Snapshot) -> str:
+        """What became of the step that the wiped text was for."""
+        game = before.game if before is not None else None
+        if before is None or game is None or before.you is None:
+            return _("That step is closed; what you typed was not sent.")
+        stood = facts.sealed(before)
+        if stood is not None:
+            return _("Closed before your change; {amount} stood.").format(
+                amount=self._discreet(stood)
+            )
+        sale = facts.sale_of(now.game, game.auction) if now.game else None
+        own = facts.standing(now, game.auction).get(before.you.seat)
+        if own is not None:
+            return _("Time ran out before you sealed; {amount} was bid for you.").format(
+                amount=self._discreet(str(own.amount))
+            )
+        if sale is not None:
+            return _("That auction is over; what you typed was not sent.")
+        return _("That step is closed; what you typed was not sent.")
+
+    def _discreet(self, amount: str) -> str:
+        covered = self._sight is not None and self._sight.covered
+        return _("your bid") if covered else amounts.short(amount, 16)
+
+    def _placeholder(self, snapshot: Snapshot) -> str:
+        return _("[ SEALED ]") if facts.sealed(snapshot) is not None else ""
+
+    # --- Sending ------------------------------------------------------------------------------
+
+    def on_bid_line_entered(self, event: BidLine.Entered) -> None:
+        event.stop()
+        if self._sight is None or self._sending is not None:
+            return
+        try:
+            amount = amounts.parse(self.line.value)
+        except AmountError as error:
+            self.say(str(error), ink.BAD)
+            return
+        wrong = self._why_not(amount)
+        if wrong or self.line.belongs_to is None:
+            self.say(wrong, ink.BAD)
+            return
+        self._sending = self.line.belongs_to
+        self.line.locked = True
+        self.say(_("Sealing it ..."), ink.QUIET)
+        self.post_message(self.Sealed(self._sending, amount))
+
+    def _why_not(self, amount: int) -> str:
+        """A sentence on why the rules forbid the amount, empty where they do not."""
+        you = self._sight.snapshot.you if self._sight is not None else None
+        if you is None or you.may_bid is None:
+            return _("There is nothing to bid on for you now.")
+        if amount < int(you.may_bid.minimum):
+            return _("The opening bid must be at least {amount}.").format(
+                amount=you.may_bid.minimum
+            )
+        if you.may_bid.other_than is not None and amount == int(you.may_bid.other_than):
+            return _("Equal to the opening bid: that one amount is not allowed.")
+        return ""
+
+    def reset(self) -> None:
+        """Another game, or another table: nothing that was typed for the old one is left."""
+        self._sight = None
+        self._note = ("", "")
+        self._sending = None
+        self.line.empty()
+
+    def sent(self) -> None:
+        """The host has it."""
+        self._sending = None
+        self.line.empty()
+        self.say("", "")
+
+    def failed(self, sentence: str) -> None:
+        """The host does not have it, or nobody knows. What was typed stays, in its own step."""
+        self._sending = None
+        self.line.locked = False
+        if self.line.belongs_to != self.line.step:
+            self.line.empty()
+        self.say(sentence, ink.BAD)
+
+    def say(self, sentence: str, style: str) -> None:
+        """A remark until the next key."""
+        self._note = (sentence, style)
+        self._repaint()
+
+    def on_bid_line_edited(self, event: BidLine.Edited) -> None:
+        event.stop()
+        self._note = ("", "")
+        self._repaint()
+
+    # --- Paint --------------------------------------------------------------------------------
+
+    def _repaint(self) -> None:
+        for part in (self._payee, self._reading, self._remark):
+            part.refresh()
+
+    def _paint_payee(self, width: int, height: int) -> Content:
+        if self._sight is None:
+            return Content("")
+        game, you = self._sight.snapshot.game, self._sight.snapshot.you
+        if game is None or you is None or game.tile is None:
+            return Content("")
+        text = _("{bank} pays for {tile}").format(
+            bank=words.bank(game.seats[you.seat].nation), tile=words.tile_long(game.tile)
+        )
+        return Content.styled(text, ink.QUIET)
+
+    def _read(self) -> int | None:
+        try:
+            return amounts.parse(self.line.value)
+        except AmountError:
+            return None
+
+    def _paint_reading(self, width: int, height: int) -> Content:
+        """How the line is read: in words, and in figures where they are not what was typed."""
+        if self._sight is None or not self.line.value:
+            return self._paint_hint(height)
+        if self._sight.covered:
+            return Content.styled(_("Covered.  Esc shows it."), ink.QUIET)
+        amount = self._read()
+        if amount is None:
+            return Content("")
+        plain = grouped(amount)
+        lines: list[Content] = []
+        if plain != self.line.value or len(plain) > width - 2:
+            lines.append(Content("= " + grouped(amount, width - 2)))
+        # Words break between rows, which costs some cells of the room.
+        rows = height - len(lines)
+        room = width * rows - 12 * (rows - 1)
+        lines += Content(in_words(amount, room)).wrap(width)
+        return ink.rows(lines[:height])
+
+    def _paint_hint(self, height: int) -> Content:
+        if self._sight is not None and facts.sealed(self._sight.snapshot) is not None:
+            return Content.styled(_("Nobody sees it before all are in."), ink.QUIET)
+        return Content.styled(_("12000   12k   1.5m   10^30"), ink.FAINT)
+
+    def _paint_remark(self, width: int, height: int) -> Content:
+        if self._sight is None:
+            return Content("")
+        game, you = self._sight.snapshot.game, self._sight.snapshot.you
+        if game is None or you is None or you.may_bid is None:
+            return Content("")
+        sentence, style = self._note
+        first = Content.styled(sentence, style) if sentence else self._compared()
+        if first.cell_length > width:
+            return ink.rows(first.wrap(width)[:height])
+        does = _("Enter opens") if game.phase == "opening" else _("Enter seals it")
+        enter = ink.text((does, ink.MINE)) if self.typing and not sentence else Content("")
+        lines = [ink.ends(first, enter, width)]
+        if game.phase == "blind" and not self._sight.covered:
+            lines.append(Content.styled(self._dread(you.spent, width), ink.WARN))
+        return ink.rows(lines[-height:])
+
+    def _compared(self) -> Content:
+        """The amount beside the opening bid, while it is typed."""
+        sight = self._sight
+        assert sight is not None
+        game, you = sight.snapshot.game, sight.snapshot.you
+        assert game is not None
+        assert you is not None
+        if not self.line.value:
+            return Content.styled(self._quiet_word(sight), ink.QUIET)
+        if sight.covered:
+            return Content("")
+        try:
+            amount = amounts.parse(self.line.value)
+        except AmountError as error:
+            return Content.styled(str(error), ink.WARN)
+        wrong = self._why_not(amount)
+        if wrong:
+            return Content.styled(wrong, ink.BAD)
+        if game.opening is None:
+            return Content("")
+        over = amount > int(game.opening)
+        if over:
+            return Content.styled("▲ " + _("over the opening"), ink.GOOD)
+        if amount == 0:
+            scores = facts.zero_scores(sight.snapshot)
+            zero = _("a zero bid: +2 VP if it stands") if scores else _("a zero bid, no VP")
+            return Content.styled("▼ " + zero, ink.WARN)
+        return Content.styled("▼ " + _("under the opening"), ink.WARN)
+
+    def _quiet_word(self, sight: Sight) -> str:
+        game, you = sight.snapshot.game, sight.snapshot.you
+        assert game is not None
+        assert you is not None
+        if facts.sealed(sight.snapshot) is not None:
+            return _("Type an amount to change your bid.")
+        if game.phase == "blind":
+            return _("zero allowed, worth nothing")
+        return _("Type an amount.")
+
+    def _dread(self, spent: str, width: int) -> str:
+        """The total with this bid: as it is typed, or else as it is sealed."""
+        amount = self._read() if self.line.value else None
+        if amount is None:
+            if self._sight is not None and facts.sealed(self._sight.snapshot) is not None:
+                return _("spent so far {spent}").format(spent=grouped(spent, 30))
+            amount = 0
+        return _("spent so far {spent}; with this bid {total}").format(
+            spent=amounts.short(spent, 12),
+            total=amounts.short(int(spent) + amount, max(7, width - 34)),
+        )

@@ -1,0 +1,105 @@
+"""What larger screens show beside the table: the ledger in short, the auctions so far, the chat."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from textual.content import Content
+
+from protocol import qe
+from protocol.messages import Said
+from protocol.text import printable
+from qe_tui import words
+from qe_tui.amounts import short
+from qe_tui.i18n import _
+from qe_tui.model import Snapshot
+from qe_tui.screens import table_facts as facts
+from qe_tui.screens import table_words
+from qe_tui.screens.table_facts import Sight
+from qe_tui.widgets import ink
+
+
+def ledger(sight: Sight, width: int, height: int) -> Content:
+    """Who has spent how much as far as one knows, then the auctions, the newest first."""
+    snapshot = sight.snapshot
+    game = snapshot.game
+    if game is None:
+        return Content("")
+    if sight.covered:
+        return ink.rows([_heading(_("LEDGER"), width), Content(_("Covered.  Esc shows it."))])
+    lines = [_heading(_("SPENT, AS FAR AS YOU KNOW"), width)]
+    if game.result is not None:
+        lines = [_heading(_("SPENT"), width)]
+    elif snapshot.you is None:
+        lines = [_heading(_("SPENT, AS FAR AS ALL KNOW"), width)]
+    for seat, purse in enumerate(facts.purses(snapshot)):
+        amount = short(purse.at_least, 12)
+        more = _("or more") if purse.hidden else ""
+        lines.append(
+            ink.text(
+                (ink.left(table_words.Who(snapshot, seat), 12), "bold"),
+                " ",
+                ink.nation(game.seats[seat].nation),
+                " ",
+                ink.right(amount, 12),
+                (" " + more, ink.QUIET),
+            )
+        )
+    if height <= len(lines) + 2:
+        return ink.rows(lines[:height])
+    lines += [Content(""), _heading(_("AUCTIONS"), width)]
+    for sale in reversed(game.history):
+        lines += _sale(snapshot, sale, width)
+    if not game.history:
+        lines.append(Content.styled(_("Nothing is sold yet."), ink.QUIET))
+    return ink.rows(lines[:height])
+
+
+def _heading(title: str, width: int) -> Content:
+    return Content.styled(ink.left(title, width), ink.QUIET)
+
+
+def _sale(snapshot: Snapshot, sale: qe.Sale, width: int) -> list[Content]:
+    winner = _("nobody") if sale.winner is None else table_words.Who(snapshot, sale.winner)
+    paid = facts.price(snapshot, sale)
+    if paid is not None:
+        amount = short(paid, 11)
+    elif sale.winner is None:
+        amount = "-"
+    else:
+        amount = ">" + short(facts.price_floor(snapshot, sale) - 1, 10)
+    first = ink.text(
+        (f"{sale.auction:>2} ", ink.QUIET),
+        (ink.left(words.tile(sale.tile), 9), "bold"),
+        ink.left(winner, width - 24),
+        " ",
+        ink.right(amount, 11),
+    )
+    others = [
+        f"{table_words.who(snapshot, seat)} {short(bid.amount, 9)}"
+        for seat, bid in facts.standing(snapshot, sale.auction).items()
+        if seat != sale.winner or paid is None
+    ]
+    if not others:
+        return [first]
+    return [first, Content.styled("   " + ink.cut("  ".join(others), width - 3), ink.QUIET)]
+
+
+def chat(said: Sequence[Said], width: int, height: int) -> Content:
+    """What was said, the newest at the bottom."""
+    lines: list[Content] = []
+    for one in reversed(said):
+        message = ink.text((said_by(one) + ": ", "bold"), printable(one.text))
+        lines[:0] = message.wrap(max(10, width))
+        if len(lines) >= height:
+            break
+    if not lines:
+        lines = [Content.styled(_("Nothing was said yet."), ink.QUIET)]
+    lines = lines[-height:]
+    return ink.rows([Content("")] * (height - len(lines)) + lines)
+
+
+def said_by(said: Said) -> str:
+    """Whose words these are, fit to be shown in a line."""
+    name = ink.cut(printable(said.name), 12) or _("somebody")
+    return name if said.seat is not None else _("{name} (watching)").format(name=name)
