@@ -43,6 +43,10 @@ RETRY_AFTER = 1000
 ALONE_FOR = 24 * 3_600_000
 """Milliseconds after which a table closes that nobody came to."""
 
+ALONE = 2.5
+"""How many times longer a computer thinks if it alone is waited for when a step begins: what the
+last step brought is to be read meanwhile."""
+
 STOP_WITHIN = 5.0
 """Seconds that a table has for what is in its queue when the host shuts down."""
 
@@ -526,12 +530,14 @@ class Table:
             return
         step = room.game.step(room.state)
         planned = {}
-        for number in room.game.waiting(room.state):
+        waiting = room.game.waiting(room.state)
+        for number in waiting:
             seat = room.seats[number]
             if seat.by_computer:
                 due = self._thoughts.get((seat.key, step))
                 if due is None:
-                    due = self._services.now() + int(self._services.bot_delay() * 1000)
+                    delay = self._services.bot_delay() * (ALONE if len(waiting) == 1 else 1)
+                    due = self._services.now() + int(delay * 1000)
                 planned[seat.key, step] = due
         self._thoughts = planned
 

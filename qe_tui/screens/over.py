@@ -104,7 +104,7 @@ class OverPanel(Vertical):
             return Content("")
         if self._revealing:
             return reveal(sight.snapshot, game.result, max(0.0, self._age()), width, height)
-        return _sheet(sight.snapshot, game, game.result, self._said, width, height)
+        return _sheet(sight.snapshot, game, game.result, self._said, self._now(), width, height)
 
 
 # --- The reveal -----------------------------------------------------------------------------
@@ -171,7 +171,13 @@ def _climbed(size: float) -> int:
 
 
 def _sheet(
-    snapshot: Snapshot, game: qe.Game, result: qe.Result, said: str, width: int, height: int
+    snapshot: Snapshot,
+    game: qe.Game,
+    result: qe.Result,
+    said: str,
+    now: float,
+    width: int,
+    height: int,
 ) -> Content:
     table = _table(snapshot, game, result, width)
     loud = ink.middle(Content.styled(winners(snapshot, game, result, width), ink.MINE), width)
@@ -179,7 +185,7 @@ def _sheet(
     foot = [
         _cheque_that_did_it(snapshot, game, result, width),
         _what_you_knew(snapshot, game, result, width),
-        _next(snapshot, said, width),
+        _next(snapshot, said, now, width),
     ]
     lines = [loud, out, *table, *foot]
     spare = height - len(lines)
@@ -339,14 +345,33 @@ def _what_you_knew(snapshot: Snapshot, game: qe.Game, result: qe.Result, width: 
     return ink.ends(Content(" " + text), check, width)
 
 
-def _next(snapshot: Snapshot, said: str, width: int) -> Content:
+def _next_at_standing(snapshot: Snapshot, now: float, width: int) -> Content:
+    """When the lobby reopens, and who is in."""
+    left = facts.seconds_left(snapshot, now)
+    start = _("NEXT GAME in {time}").format(time=words.clock(left or 0.0))
+    seats = []
+    for info in snapshot.room.seats:
+        if info.released:
+            continue
+        stays = info.kind == "bot" or info.keeps
+        word = _("in") if stays else _("away") if not info.connected else "?"
+        seats.append(f"{table_words.Who(snapshot, info.seat)} {word}")
+    me = facts.me(snapshot)
+    hint = ""
+    if me is not None and not snapshot.room.seats[me].keeps:
+        hint = "   " + _("p keeps your place")
+    line = f" {start}{hint}   " + "   ".join(seats)
+    return Content.styled(ink.cut(line, width), "bold")
+
+
+def _next(snapshot: Snapshot, said: str, now: float, width: int) -> Content:
     """How to play again, or what was just done."""
     if said:
         return Content.styled(" " + ink.cut_start(said, width - 1), ink.GOOD)
     room = snapshot.room
     if room.standing:
-        text = _("NEXT GAME at this table soon: p keeps your place in it.")
-    elif snapshot.hosting:
+        return _next_at_standing(snapshot, now, width)
+    if snapshot.hosting:
         text = _("Another game?  p opens the lobby, everybody where they were.")
     elif room.host is not None:
         text = _("Another game?  {name} decides, as the table's host.").format(

@@ -14,6 +14,7 @@ from textual.content import Content
 from textual.screen import Screen
 from textual.widgets import Static
 
+from protocol import qe
 from protocol.errors import Code, LinkError, Refused
 from protocol.messages import Act, Body, Pause, React, Reacted, Rematch, Say, StandIn
 from protocol.text import printable
@@ -69,6 +70,8 @@ class TableScreen(Screen[None]):
         self._mood_line: tuple[str, float] = ("", 0.0)
         self._notice = ""
         self._was_my_turn = False
+        self._award_read = 0
+        """The step at which the last award made room for the cheque."""
         self._painted_second: object = None
         self.unsaid = ""
         """A chat line that was begun and not sent."""
@@ -209,6 +212,7 @@ class TableScreen(Screen[None]):
         self._mood_line = ("", 0.0)
         self._notice = ""
         self._was_my_turn = False
+        self._award_read = 0
         self.cheque.reset()
 
     def _show(self) -> None:
@@ -222,10 +226,11 @@ class TableScreen(Screen[None]):
         may_bid = you is not None and you.may_bid is not None
         tie = game.phase == "rebid" and facts.me(snapshot) == game.auctioneer
         on_show = facts.award_on_show(game) is not None or tie
+        bidding = may_bid and not over and not self._reading_award(snapshot, game)
         self.set_class(over, "-over")
-        self.set_class(may_bid and not over, "-cheque")
-        self.set_class(not may_bid and on_show and not over, "-award")
-        self.set_class(not may_bid and not on_show and not over, "-wait")
+        self.set_class(bidding, "-cheque")
+        self.set_class(not bidding and on_show and not over, "-award")
+        self.set_class(not bidding and not on_show and not over, "-wait")
         self.set_class(len(game.seats) == 5, "-five")
         self.set_class(len(game.seats) == 3, "-three")
         self.set_class(bool(snapshot.lost or self._notice or snapshot.room.paused), "-banner")
@@ -233,13 +238,35 @@ class TableScreen(Screen[None]):
         self.cheque.show(sight)
         if over:
             self.over.show(sight)
-        self._focus_bid(may_bid and not over)
+        self._focus_bid(bidding)
         for painted in self.query(Painted):
             painted.refresh()
         self._my_turn(facts.my_turn(snapshot) and not over)
         for screen in self.app.screen_stack:
             if isinstance(screen, LedgerScreen | ChatScreen | StoryScreen):
                 screen.update_sight(sight)
+
+    def _reading_award(self, snapshot: Snapshot, game: qe.Game) -> bool:
+        """Whether one who may bid still has the last award before them, not the cheque."""
+        return (
+            facts.award_on_show(game) is not None
+            and facts.sealed(snapshot) is None
+            and not self.cheque.typing
+            and self._award_read != game.step
+        )
+
+    def _begin_typing(self, text: str = "") -> bool:
+        """Lets the cheque take the award's place, with the first of the amount on it."""
+        snapshot = self._snapshot
+        if snapshot is None or snapshot.game is None or snapshot.you is None:
+            return False
+        if snapshot.you.may_bid is None or not self.has_class("-award"):
+            return False
+        self._award_read = snapshot.game.step
+        self._show()
+        if text:
+            self.cheque.line.insert_text_at_cursor(text)
+        return True
 
     def _focus_bid(self, may_bid: bool) -> None:
         """The bid line has the focus while there is something to bid on. It is the only line on
@@ -265,6 +292,7 @@ class TableScreen(Screen[None]):
             self._painted_second = seen
             for name in ("#awaited", "#said", "#boards"):
                 self.query_one(name).refresh()
+            self.over.refresh_sheet()
 
     def reacted(self, reaction: Reacted) -> None:
         """Shows a reaction for a few seconds."""
@@ -435,5 +463,14 @@ class TableScreen(Screen[None]):
         )
 
     def on_key(self, event: events.Key) -> None:
-        if self.over.skip():
+        digit = event.character if event.character and event.character in "0123456789" else ""
+        if self.over.skip() or ((digit or event.key == "enter") and self._begin_typing(digit)):
             event.stop()
+
+    def on_paste(self, event: events.Paste) -> None:
+        if self._begin_typing():
+            self.cheque.line.post_message(events.Paste(event.text))
+
+    def on_click(self, event: events.Click) -> None:
+        if event.widget is not None and event.widget.id == "award":
+            self._begin_typing()

@@ -53,7 +53,7 @@ def todo(snapshot: Snapshot, tied: frozenset[int]) -> tuple[str, str]:
     if you.may_bid is None:
         return _waiting_for_others(snapshot, game, you, tied)
     if game.phase == "opening":
-        return _("YOU OPEN."), _("Everybody sees this bid.  At least 1.")
+        return _("YOU OPEN."), _("Type an amount, at least 1.  Everybody sees it.")
     if game.phase == "blind":
         if facts.sealed(snapshot) is not None:
             return _("SEALED."), _("Type again to change it.  A TIE, AND NOBODY GETS IT.")

@@ -27,8 +27,16 @@ def paint(sight: Sight, width: int, height: int) -> Content:
     if sale is None:
         return _tie(sight, game, width, height)
     if sale.auctioneer is not None and sale.auctioneer == facts.me(sight.snapshot):
-        return _fit(_title(sight, sale, width), *_as_auctioneer(sight, sale, width, height), height)
-    return _fit(_title(sight, sale, width), *_as_others(sight, sale, width), height)
+        body, foot = _as_auctioneer(sight, sale, width, height)
+    else:
+        body, foot = _as_others(sight, sale, width)
+    if sight.snapshot.you is None or sight.snapshot.you.may_bid is not None:
+        # The line at the top has something else to say to them.
+        told = _("The table heard: “{sentence}”").format(
+            sentence=table_words.heard(sight.snapshot, sale)
+        )
+        body.insert(0, Content("   " + ink.cut(told, width - 3)))
+    return _fit(_title(sight, sale, width), body, foot, height)
 
 
 def _fit(title: Content, body: list[Content], foot: list[Content], height: int) -> Content:

@@ -473,6 +473,35 @@ async def test_a_tie_says_who_bids_again_and_what_stands() -> None:
         assert "sealed" in row
 
 
+async def test_the_next_opener_has_the_award_until_the_first_digit() -> None:
+    play = Play(4).auction(10, 5, 20, 0)
+    app = Table(play, play.game.auctioneer)
+    async with app.run_test(size=SMALL) as pilot:
+        await pilot.pause()
+        assert "goes to" in app.text()
+        assert "YOU OPEN." in app.text()
+        await pilot.press("l", "x")
+        await pilot.pause()
+        assert "goes to" in app.text()
+        await pilot.press("1", "2", "0", "0")
+        await pilot.pause()
+        text = app.text()
+        assert "goes to" not in text
+        assert "1,200" in text
+        assert app.asked == []
+        await pilot.press(*["backspace"] * 5)
+        await pilot.pause()
+        assert "pays for" in app.text(), "the cheque stays once it was begun"
+
+
+async def test_a_spectator_is_told_what_the_table_heard() -> None:
+    play = Play(4).auction(10, 5, 20, 0)
+    app = Table(play, None)
+    async with app.run_test(size=SMALL) as pilot:
+        await pilot.pause()
+        assert "The table heard: “Cy buys it. Dee bid zero.”" in app.text()
+
+
 async def test_the_blind_final_counts_the_total_while_typing() -> None:
     play = Play(3).through(15)
     app = Table(play, 0)
@@ -482,6 +511,9 @@ async def test_the_blind_final_counts_the_total_while_typing() -> None:
         text = app.text()
         assert "A TIE, AND NOBODY GETS IT" in text
         assert "THE LAST TILE" in text
+        await pilot.press("enter")
+        await pilot.pause()
+        text = app.text()
         assert f"spent so far {spent:,}; with this bid {spent:,}" in text
         await pilot.press(*"1000")
         await pilot.pause()

@@ -11,10 +11,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from random import Random
-from statistics import NormalDist
 
 from protocol.qe import MAX_DIGITS, Bid, Game, Peek, You
-from server.games.qe.estimate import Outlook, antilog, log, money, outlook
+from server.games.qe.estimate import STANDARD, Money, Outlook, antilog, log, money, outlook
 from server.games.qe.valuation import Stakes, stakes
 
 LEVELS = ("normal",)
@@ -22,7 +21,7 @@ LEVELS = ("normal",)
 _MOST: int = 10**MAX_DIGITS - 1
 _REACH = 1.3
 """Decades around the usual price among which it looks for a bid."""
-_GRID = 36
+_GRID = 25
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +110,7 @@ class _Auction:
     private: You
     temper: _Temper
     stakes: Stakes
+    money: Money
     outlook: Outlook
     opening: int | None
     tied: int | None
@@ -121,12 +121,14 @@ class _Auction:
     def of(cls, public: Game, private: You, temper: _Temper) -> _Auction:
         at_stake = stakes(public, private)
         others = public.opening is not None and public.auctioneer != private.seat
+        purses = money(public, private, temper.start)
         return cls(
             public=public,
             private=private,
             temper=temper,
             stakes=at_stake,
-            outlook=outlook(public, money(public, private, temper.start)),
+            money=purses,
+            outlook=outlook(public, purses),
             opening=int(public.opening) if others and public.opening is not None else None,
             tied=_tied(public, private),
             zero=_zero_worth(public, private) * temper.thrift,
@@ -149,12 +151,12 @@ class _Auction:
 
     def _prospect(self, price: int, points: float) -> float:
         """What the game is worth, in VP, having paid this much more for so many points."""
-        total = self.outlook.money.spent + price
+        total = self.money.spent + price
         bonus = 7 if len(self.public.seats) == 5 else 6
         stays = 1 - self.outlook.most(total)
-        room = self.outlook.money.ceiling - self.outlook.money.spent
+        room = self.outlook.ceiling - self.money.spent
         used = 0.0 if price == 0 else price / room if room > price else 1.0
-        rise = max(0.0, log(price) - self.outlook.money.level)
+        rise = max(0.0, log(price) - self.money.level)
         return (
             stays * (self.stake + points + bonus * self.outlook.least(total))
             - 3 * self.outlook.beyond(total)
@@ -164,7 +166,7 @@ class _Auction:
 
     def _candidates(self) -> list[int]:
         """Amounts to weigh, ascending: around the usual price, and just over the opening."""
-        level = self.outlook.money.level
+        level = self.money.level
         amounts = {antilog(level + _REACH * (2 * step / (_GRID - 1) - 1)) for step in range(_GRID)}
         lowest = 1
         if self.opening is not None:
@@ -173,7 +175,7 @@ class _Auction:
                 amounts |= {self.opening * times // 100 + 1 for times in (101, 110, 130, 160, 220)}
         if self.tied is not None:
             amounts |= {self.tied * times // 100 + 1 for times in (100, 104, 112, 125, 150)}
-        room = self.outlook.money.ceiling - self.outlook.money.spent
+        room = self.outlook.ceiling - self.money.spent
         if room > 1 and log(room) < level + _REACH:
             amounts.add(room * 97 // 100)
         return sorted(amount for amount in amounts if lowest <= amount <= _MOST)
@@ -192,7 +194,7 @@ class _Auction:
 
     def _outbids(self, mine: float, gain: float) -> float:
         """The probability that a bid is above that of a rival with this gain."""
-        level = self.outlook.money.level
+        level = self.money.level
         shown = log(self.opening) if self.opening is not None else None
         if self.public.phase == "opening":
             shown = mine
@@ -200,27 +202,27 @@ class _Auction:
         mean = level + 0.15 * (4 - len(self.public.seats)) + keen
         idle = 0.2
         if shown is not None:
-            idle += 0.7 * NormalDist(0.35, 0.35).cdf(shown - level)
+            idle += 0.7 * _below(shown - level, 0.35, 0.35)
             mean = max(mean, shown + 0.1)
-        return idle + (1 - idle) * NormalDist(mean, 0.35).cdf(mine)
+        return idle + (1 - idle) * _below(mine, mean, 0.35)
 
     def _chance_again(self, amount: int, mine: float) -> float:
         """The same among those who tied: the others' bids stand, and are below the tie."""
         assert self.tied is not None
         tie = log(self.tied)
         rivals = max(1, len(self.public.waiting) - 1)
-        chance: float = (0.25 + 0.75 * NormalDist(tie + 0.12, 0.2).cdf(mine)) ** rivals
-        return chance if amount >= self.tied else chance * NormalDist(tie - 0.3, 0.3).cdf(mine)
+        chance: float = (0.25 + 0.75 * _below(mine, tie + 0.12, 0.2)) ** rivals
+        return chance if amount >= self.tied else chance * _below(mine, tie - 0.3, 0.3)
 
     # --- How the amount is written ----------------------------------------------------------
 
     def _pass(self, rng: Random) -> int:
         """A bid that is not meant to win: zero, or some low amount."""
         if self.public.phase == "opening":
-            return antilog(self.outlook.money.level - rng.uniform(0.3, 1.0))
+            return antilog(self.money.level - rng.uniform(0.3, 1.0))
         if self.zero > 0 or rng.random() < 0.5:
             return 0
-        usual = antilog(self.outlook.money.level - rng.uniform(0.1, 0.8))
+        usual = antilog(self.money.level - rng.uniform(0.1, 0.8))
         return usual if self.opening is None else min(usual, self.opening * rng.randint(3, 9) // 10)
 
     def _scribbled(self, amount: int, rng: Random) -> int:
@@ -229,7 +231,7 @@ class _Auction:
         It stays above the opening, and below what is surely safe where it was.
         """
         low = 1 if self.opening is None else self.opening + 1
-        room = self.outlook.money.ceiling - self.outlook.money.spent
+        room = self.outlook.ceiling - self.money.spent
         high = room - 1 if amount < room else _MOST
         near = amount * rng.randint(970, 1030) // 1000
         if near >= 100:
@@ -240,6 +242,11 @@ class _Auction:
             near += rng.randint(0, 2)
         near = min(_MOST, max(low, min(near, high)))
         return near + 1 if near % 10 == 0 and near < min(high, _MOST) else near
+
+
+def _below(value: float, mean: float, deviation: float) -> float:
+    """The probability that a normal variable is below the value."""
+    return STANDARD.cdf((value - mean) / deviation)
 
 
 def _tied(public: Game, private: You) -> int | None:

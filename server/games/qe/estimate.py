@@ -13,10 +13,13 @@ from statistics import NormalDist, median
 
 from protocol.qe import Game, KnownBid, Sale, You
 
-_EVEN = {n: NormalDist().inv_cdf(1 / n) for n in range(2, 6)}
+STANDARD = NormalDist()
+_EVEN = {players: STANDARD.inv_cdf(1 / players) for players in range(2, 6)}
 """By players: who is even with all others is one of so many that may end as the top spender."""
 
-FUT = 4
+_RISE = 0.15
+"""Decades by which prices are expected to rise yet: they usually do."""
+
 _USUAL_MARKUP = 0.2
 """Decades by which a winning secret bid tops the opening bid, until a seat has seen some."""
 
@@ -148,47 +151,46 @@ def _level(levels: Sequence[float]) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """How spending may stand at the end, if everybody goes on as now."""
+    """How spending may stand at the end, if everybody goes on as now.
 
-    money: Money
+    `left`: the auctions still to come after this one, as a share of the game. `future`: what a
+    seat may yet spend in them. `ends`: for each rival, the logarithm of what it is likely to have
+    spent at the end, and how many decades off that may well be.
+    """
+
+    ceiling: int
     left: float
-    """Auctions still to come after this one, as a share of the game."""
     future: int
-    """What a seat may yet spend in them."""
+    ends: Sequence[tuple[float, float]]
 
     def most(self, total: int) -> float:
         """How likely a seat with this total is to end as the one who spent most."""
-        if total < self.money.ceiling:
+        if total < self.ceiling:
             return 0.0
         mine = log(total + self.future)
-        ahead = min(
-            (mine - log(purse.likely + self.future)) / self._doubt(purse)
-            for purse in self.money.rivals.values()
-        )
-        even = _EVEN[len(self.money.rivals) + 1] * self.left
-        return NormalDist().cdf(ahead + even)
+        ahead = min((mine - theirs) / doubt for theirs, doubt in self.ends)
+        return STANDARD.cdf(ahead + _EVEN[len(self.ends) + 1] * self.left)
 
     def beyond(self, total: int) -> float:
         """By how many decades this total is over what every other seat is likely to spend."""
-        mine = log(total + self.future)
-        theirs = max(purse.likely for purse in self.money.rivals.values())
-        return max(0.0, mine - log(theirs + self.future))
+        return max(0.0, log(total + self.future) - max(theirs for theirs, _ in self.ends))
 
     def least(self, total: int) -> float:
         """The probability that a seat with this total ends as the one who spent least."""
         mine = log(total + self.future)
         chance = 1.0
-        for purse in self.money.rivals.values():
-            theirs = log(purse.likely + self.future)
-            chance *= NormalDist(mine, self._doubt(purse)).cdf(theirs)
+        for theirs, doubt in self.ends:
+            chance *= STANDARD.cdf((theirs - mine) / doubt)
         return chance
-
-    def _doubt(self, purse: Purse) -> float:
-        return 0.03 + 0.3 * self.left + 0.03 * math.sqrt(purse.unsure)
 
 
 def outlook(public: Game, purses: Money) -> Outlook:
     """How spending may stand at the end, everybody buying a share of what is left."""
     left = public.auctions - public.auction
-    share = FUT * antilog(purses.level) * left // (4*len(public.seats))
-    return Outlook(purses, left / public.auctions, share)
+    future = antilog(purses.level + _RISE) * left // len(public.seats)
+    share = left / public.auctions
+    ends = [
+        (log(purse.likely + future), 0.03 + 0.3 * share + 0.03 * math.sqrt(purse.unsure))
+        for purse in purses.rivals.values()
+    ]
+    return Outlook(purses.ceiling, share, future, ends)
