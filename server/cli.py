@@ -28,9 +28,9 @@ from server.store import StoreError
 EXAMPLES = """
 \b
 Examples:
-  qe-server                          a host for everybody on the LAN; guests open tables
-  qe-server --players 4              a spare machine: four who join have a game
-  qe-server --players 4 --bots 2     the same for two, with two computer players
+  qe-server                          guests open tables
+  qe-server --players 4              a game for whoever comes, four at a time
+  qe-server --players 4 --bots 2     the same for two, with two computers
   qe-server --no-tls --bind 127.0.0.1 --port 0
 """
 
