@@ -4,13 +4,14 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help play test lint types floors check snapshots clean
+.PHONY: help play test lint types floors check snapshots picture clean
 
 help:
 	@echo "make play       a table against three computer players"
 	@echo "make test       all tests; says what it skipped and why"
 	@echo "make check      lint, types, floors and tests"
 	@echo "make snapshots  draws the reference pictures of the screens anew"
+	@echo "make picture    makes the picture in the README anew"
 	@echo "make clean      removes the virtual environment and what was built"
 
 play: $(VENV)/play
@@ -34,6 +35,9 @@ check: lint types floors test
 
 snapshots: $(VENV)/dev
 	$(BIN)/pytest -n 2 --snapshot-update tests/qe_tui
+
+picture: $(VENV)/dev
+	$(BIN)/python docs/picture.py
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

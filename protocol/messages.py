@@ -235,7 +235,8 @@ class Seated(Struct, frozen=True, kw_only=True):
 
 
 class SeatInfo(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """`kind` is a `SeatKind`, or one that is not known yet. `keeps`: at a standing table whose game is over, that the seat plays the next one."""
+    """`kind` is a `SeatKind`, or one that is not known yet. `keeps`: at a standing table whose
+    game is over, that the seat plays the next one."""
 
     seat: int
     name: str

@@ -61,7 +61,7 @@ class CannotStart(click.ClickException):
 @click.option("--players", type=int, default=0, help="Keep standing tables of that many seats.")
 @click.option("--bots", type=int, default=0, help="Computer players at each standing table.")
 @click.option("--bot-delay", type=click.FloatRange(0, 3600), default=1.5, metavar="SECONDS",
-              help="How long a computer player thinks, on average; longer over an opening bid.")  # fmt: skip
+              help="How long a computer thinks on average; longer over an opening.")  # fmt: skip
 @click.option("--seed", default=None, help="For tests: makes every deal foreseeable.")
 @click.option("--max-tables", type=click.IntRange(1, 3000), default=500)
 @click.option("--max-connections", type=click.IntRange(1, 100_000), default=2000)
