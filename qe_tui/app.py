@@ -5,19 +5,18 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
-import msgspec
 from rich.text import Text
 from textual import on
-from textual.app import App
+from textual.app import App, SystemCommand
 from textual.binding import Binding
 from textual.screen import Screen
 
-from protocol.errors import ConnectionLost, QEError
+from protocol.errors import ConnectionLost, MessageError, QEError
 from protocol.messages import Body, Leave, Reacted, Said, View
 from protocol.text import printable
 from qe_tui import errands, hosting, link, own, terminal
@@ -81,6 +80,8 @@ class QEApp(App[None]):
         self._reviving = False
 
     def on_mount(self) -> None:
+        if not self.is_headless:
+            terminal.stay_gone()
         self.register_theme(THEME)
         if "TEXTUAL_THEME" not in os.environ:
             self.theme = THEME.name
@@ -90,6 +91,12 @@ class QEApp(App[None]):
             self.show_only(MenuScreen())
         else:
             self.run_errand(self._errand.run(self))
+
+    def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
+        """Without the screenshot: it would leave a file with the bid that is being typed."""
+        for command in super().get_system_commands(screen):
+            if command.title != "Screenshot":
+                yield command
 
     # --- Desk -----------------------------------------------------------------------------------
 
@@ -308,8 +315,8 @@ class QEApp(App[None]):
     def _viewed(self, visit: Visit, view: View) -> None:
         try:
             game, you = read_view(view)
-        except msgspec.ValidationError:
-            log.exception("The host sent a view that makes no sense")
+        except MessageError:
+            log.error("The host sent a view that makes no sense")
             self._end_with(
                 _("SORRY"),
                 _("The host speaks of things that this version does not know."),

@@ -177,6 +177,7 @@ async def _run(
         else:
             task.cancel()
 
+    terminal.keep_keys_private()
     from qe_tui.app import QEApp
 
     with terminal.stopping(stop):

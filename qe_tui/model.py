@@ -14,6 +14,7 @@ from typing import Any, Protocol
 import msgspec
 
 from protocol import qe
+from protocol.errors import MessageError
 from protocol.messages import Body, Reacted, Room, Said, View
 
 
@@ -46,9 +47,13 @@ class Snapshot:
 
 
 def read_view(view: View) -> tuple[qe.Game | None, qe.You | None]:
-    """The game's own words of a view, as types. Raises msgspec.ValidationError."""
-    game = None if view.game is None else msgspec.convert(view.game, type=qe.Game)
-    you = None if view.you is None else msgspec.convert(view.you, type=qe.You)
+    """The game's own words of a view, as types. Raises MessageError."""
+    try:
+        game = None if view.game is None else msgspec.convert(view.game, type=qe.Game)
+        you = None if view.you is None else msgspec.convert(view.you, type=qe.You)
+    except (msgspec.ValidationError, TypeError, ValueError):
+        # The library's own error would quote what it could not read.
+        raise MessageError(None, "view", "The host's view of the game makes no sense.") from None
     return game, you
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+import secrets
 from pathlib import Path
 
 from protocol.errors import LinkError, QEError
@@ -144,7 +145,11 @@ async def deal(private: Visit, players: int) -> bool:
             with contextlib.suppress(QEError):
                 await private.stay.ask(Resume(table=table, token=token))
                 return True
-    await private.stay.ask(Create(game="qe", seats=players, title="", name=private.name))
+    # Nobody knows this password: others on this machine have no business at the table.
+    password = secrets.token_hex(16)
+    await private.stay.ask(
+        Create(game="qe", seats=players, title="", name=private.name, password=password)
+    )
     for _seat in range(players - 1):
         await private.stay.ask(AddBot())
     await private.stay.ask(Start())

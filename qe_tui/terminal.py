@@ -14,7 +14,7 @@ import traceback
 from collections.abc import Callable, Iterator
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
-from types import TracebackType
+from types import FrameType, TracebackType
 from typing import Any
 
 from qe_tui.i18n import _
@@ -61,6 +61,39 @@ def stopping(stop: Callable[[int], None]) -> Iterator[None]:
     finally:
         for number in installed:
             loop.remove_signal_handler(number)
+
+
+def keep_keys_private() -> None:
+    """Turns Textual's own log and developer's console off: they write down every key.
+
+    To be called before Textual is imported.
+    """
+    for name in ("TEXTUAL", "TEXTUAL_LOG"):
+        os.environ.pop(name, None)
+
+
+def stay_gone() -> None:
+    """Keeps Textual from resuming on a terminal that is gone.
+
+    A terminal that closes sends SIGHUP and SIGCONT; Textual answers the second by writing to it,
+    and would then wait for ever. To be called when Textual's driver stands.
+    """
+    if sys.platform == "win32":
+        return
+    import termios
+
+    resume = signal.getsignal(signal.SIGCONT)
+    if not callable(resume):
+        return
+
+    def resume_if_there(number: int, frame: FrameType | None) -> None:
+        try:
+            termios.tcgetattr(sys.__stdin__)  # type: ignore[arg-type]
+        except (OSError, ValueError, termios.error):
+            return
+        resume(number, frame)
+
+    signal.signal(signal.SIGCONT, resume_if_there)
 
 
 class _Discreet(logging.Formatter):

@@ -12,6 +12,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from random import Random, SystemRandom
 from secrets import token_hex
+from weakref import WeakValueDictionary
 
 from protocol import messages as m
 from protocol import text
@@ -73,6 +74,8 @@ class Host:
         self.settings = settings
         self.now = now or (lambda: time.time_ns() // 1_000_000)
         self.failures = access.Rate(burst=10, per_second=0.2)
+        self.penance: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
+        """What those wait for, one after the other, who were wrong too often."""
         self.addresses: list[tuple[str, int]] = []
         self._store = Store(settings.data)
         self._tls: ssl.SSLContext | None = None

@@ -232,9 +232,13 @@ class Session:
 
     async def _fail(self, code: str, error: Refused) -> NoReturn:
         """Says no; ever more slowly to an address that is often wrong about a table."""
-        if self._host.failures.take((self.address, code)):
+        who = (self.address, code)
+        if self._host.failures.take(who):
             raise error
-        await asyncio.sleep(PATIENCE)
+        # One at a time: more connections are no more guesses.
+        lock = self._host.penance.setdefault(who, asyncio.Lock())
+        async with lock:
+            await asyncio.sleep(PATIENCE)
         raise Refused(Code.RATE_LIMITED, "failures", "That was wrong too often; try again later.")
 
     def _grant(self, id: int, result: Result) -> None:

@@ -17,6 +17,7 @@ from protocol.errors import TextError
 from protocol.messages import Create, Options, Room, Set
 from qe_tui.i18n import _, ngettext
 from qe_tui.screens.parts import Banner, Headline, Tick, TopLine, key_line
+from qe_tui.widgets.discreet import DiscreetInput
 
 CLOCKS = (0, 30, 60, 120, 300)
 """Seconds a turn, to choose from."""
@@ -124,7 +125,7 @@ class TableForm(Screen[Wishes | None]):
                 yield Input(wishes.title, max_length=text.TITLE_LENGTH, compact=True, id="title")
             with Horizontal(classes="row"):
                 yield Static(_("Password"), classes="label")
-                yield Input(
+                yield DiscreetInput(
                     password=True,
                     placeholder=_("unchanged") if self._locked else _("none"),
                     compact=True,

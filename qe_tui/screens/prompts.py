@@ -18,6 +18,7 @@ from protocol.errors import TextError
 from protocol.text import printable, tidy
 from qe_tui.i18n import _
 from qe_tui.screens.parts import Picks, TopLine, key_line
+from qe_tui.widgets.discreet import DiscreetInput
 
 
 class AskText(ModalScreen[str | None]):
@@ -51,7 +52,7 @@ class AskText(ModalScreen[str | None]):
             yield Static(Content.styled(printable(self._question), "bold"), classes="question")
             if self._detail:
                 yield Static(Content(printable(self._detail)), classes="detail")
-            yield Input(self._value, password=self._secret)
+            yield DiscreetInput(self._value, password=self._secret)
             wrong = Static(Content(printable(self._wrong)), classes="wrong")
             wrong.display = bool(self._wrong)
             yield wrong

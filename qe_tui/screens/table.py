@@ -16,9 +16,10 @@ from textual.widgets import Static
 
 from protocol import qe
 from protocol.errors import Code, LinkError, Refused
-from protocol.messages import Act, Body, Pause, React, Reacted, Rematch, Say, StandIn
+from protocol.messages import Act, Body, Pause, React, Reacted, Release, Rematch, Say, StandIn
 from protocol.text import printable
 from qe_tui import words
+from qe_tui.amounts import AmountError, parse
 from qe_tui.i18n import _
 from qe_tui.model import Desk, Snapshot
 from qe_tui.screens import table_actions as actions
@@ -26,13 +27,12 @@ from qe_tui.screens import table_facts as facts
 from qe_tui.screens.chat import ChatScreen
 from qe_tui.screens.ledger import LedgerScreen, newest
 from qe_tui.screens.over import OverPanel
-from qe_tui.screens.prompts import Choice, Choose
 from qe_tui.screens.rules_help import RulesHelp
 from qe_tui.screens.table_facts import Sight
 from qe_tui.screens.table_react import ReactScreen
 from qe_tui.screens.table_story import StoryScreen, save_story
 from qe_tui.widgets import award, boards, ink, lines, side, tile_card
-from qe_tui.widgets.cheque import Cheque
+from qe_tui.widgets.cheque import NOTHING, Cheque, Note
 from qe_tui.widgets.ink import Painted
 
 SMALLEST = (80, 24)
@@ -68,13 +68,19 @@ class TableScreen(Screen[None]):
         self._tied: tuple[int, frozenset[int]] = (0, frozenset())
         self._moods: dict[int, tuple[str, float]] = {}
         self._mood_line: tuple[str, float] = ("", 0.0)
-        self._notice = ""
+        self._notice = NOTHING
         self._was_my_turn = False
+        self._reading = False
+        """Whether one who may bid still has the last award before them, not the cheque."""
+        self._focus_own = False
+        """Whether the focus moves next because the reader began to type."""
         self._award_read = 0
         """The step at which the last award made room for the cheque."""
         self._painted_second: object = None
         self.unsaid = ""
         """A chat line that was begun and not sent."""
+        self._warned = ""
+        """A chat line that looked like a bid."""
         self.cheque = Cheque(clock)
         self.over = OverPanel(now)
 
@@ -85,7 +91,8 @@ class TableScreen(Screen[None]):
         with Horizontal(id="body"):
             with Vertical(id="table"):
                 yield Painted(
-                    self._painter(lambda s, w, h: lines.banner(s, self._notice, w)), id="banner"
+                    self._painter(lambda s, w, h: lines.banner(s, self._notice.shown(s), w)),
+                    id="banner",
                 )
                 with Vertical(id="play"):
                     yield Painted(self._painter(lambda s, w, h: lines.todo(s, w)), id="todo")
@@ -118,7 +125,11 @@ class TableScreen(Screen[None]):
     def on_resize(self, event: events.Resize) -> None:
         wide, high = SMALLEST
         small = event.size.width < wide or event.size.height < high
+        grown = self.has_class("-small") and not small
         self.set_class(small, "-small")
+        if small or grown:
+            # What cannot be seen is not typed on; seen again, it takes keys again.
+            self.call_after_refresh(self._show)
         if small:
             self.query_one("#small", Static).update(
                 Content(
@@ -138,6 +149,9 @@ class TableScreen(Screen[None]):
 
         return painted
 
+    def _paint_banner(self, sight: Sight, width: int, height: int) -> Content:
+        return lines.banner(sight, self._notice.shown(sight), width)
+
     def _paint_awaited(self, sight: Sight, width: int, height: int) -> Content:
         game = sight.snapshot.game
         if self.has_class("-award") and game is not None and facts.award_on_show(game):
@@ -153,7 +167,8 @@ class TableScreen(Screen[None]):
         game, seated = snapshot.game, facts.me(snapshot) is not None
         may_bid = snapshot.you is not None and snapshot.you.may_bid is not None
         seal = ""
-        if may_bid and game is not None:
+        sealed = facts.sealed(snapshot) is not None and not self.cheque.typing
+        if may_bid and game is not None and not sealed:
             seal = _("open") if game.phase == "opening" else _("seal")
         tail = _("quit")
         if seated and snapshot.game is not None and snapshot.game.result is None:
@@ -184,6 +199,7 @@ class TableScreen(Screen[None]):
             self._covered,
             facts.tied_now(self._snapshot, self._tied[1]),
             moods,
+            self._reading,
         )
 
     def show(self, snapshot: Snapshot) -> None:
@@ -198,7 +214,7 @@ class TableScreen(Screen[None]):
             waiting = frozenset(game.waiting)
             self._tied = (game.step, tied | waiting if step == game.step else waiting)
             if step != game.step:
-                self._notice = ""
+                self._notice = NOTHING
         if self.is_mounted:
             self._show()
 
@@ -210,9 +226,10 @@ class TableScreen(Screen[None]):
         self._tied = (0, frozenset())
         self._moods.clear()
         self._mood_line = ("", 0.0)
-        self._notice = ""
+        self._notice = NOTHING
         self._was_my_turn = False
         self._award_read = 0
+        self.workers.cancel_group(self, "bid")
         self.cheque.reset()
 
     def _show(self) -> None:
@@ -226,19 +243,24 @@ class TableScreen(Screen[None]):
         may_bid = you is not None and you.may_bid is not None
         tie = game.phase == "rebid" and facts.me(snapshot) == game.auctioneer
         on_show = facts.award_on_show(game) is not None or tie
-        bidding = may_bid and not over and not self._reading_award(snapshot, game)
+        self._reading = may_bid and not over and self._award_unread(snapshot, game)
+        bidding = may_bid and not over and not self._reading
+        small = self.has_class("-small")
         self.set_class(over, "-over")
         self.set_class(bidding, "-cheque")
         self.set_class(not bidding and on_show and not over, "-award")
         self.set_class(not bidding and not on_show and not over, "-wait")
         self.set_class(len(game.seats) == 5, "-five")
         self.set_class(len(game.seats) == 3, "-three")
-        self.set_class(bool(snapshot.lost or self._notice or snapshot.room.paused), "-banner")
         self.query_one("#boards").styles.height = len(game.seats) + 1
-        self.cheque.show(sight)
+        wiped = self.cheque.show(sight)
+        if wiped is not None and not bidding:
+            self._notice = wiped
+        noticed = bool(self._notice.sentence)
+        self.set_class(bool(snapshot.lost or noticed or snapshot.room.paused), "-banner")
         if over:
             self.over.show(sight)
-        self._focus_bid(bidding)
+        self._focus_bid(bidding and not small)
         for painted in self.query(Painted):
             painted.refresh()
         self._my_turn(facts.my_turn(snapshot) and not over)
@@ -246,8 +268,8 @@ class TableScreen(Screen[None]):
             if isinstance(screen, LedgerScreen | ChatScreen | StoryScreen):
                 screen.update_sight(sight)
 
-    def _reading_award(self, snapshot: Snapshot, game: qe.Game) -> bool:
-        """Whether one who may bid still has the last award before them, not the cheque."""
+    def _award_unread(self, snapshot: Snapshot, game: qe.Game) -> bool:
+        """Whether there is an award that one who may bid has not sent away by typing."""
         return (
             facts.award_on_show(game) is not None
             and facts.sealed(snapshot) is None
@@ -255,25 +277,20 @@ class TableScreen(Screen[None]):
             and self._award_read != game.step
         )
 
-    def _begin_typing(self, text: str = "") -> bool:
-        """Lets the cheque take the award's place, with the first of the amount on it."""
-        snapshot = self._snapshot
-        if snapshot is None or snapshot.game is None or snapshot.you is None:
-            return False
-        if snapshot.you.may_bid is None or not self.has_class("-award"):
-            return False
-        self._award_read = snapshot.game.step
-        self._show()
-        if text:
-            self.cheque.line.insert_text_at_cursor(text)
-        return True
+    def _begin_typing(self) -> None:
+        """Lets the cheque take the award's place."""
+        if self._reading and self._snapshot is not None and self._snapshot.game is not None:
+            self._award_read = self._snapshot.game.step
+            self._show()
 
     def _focus_bid(self, may_bid: bool) -> None:
         """The bid line has the focus while there is something to bid on. It is the only line on
         this screen that takes text, so nobody's line is taken from under their hands."""
-        self.cheque.line.disabled = not may_bid
-        if may_bid and self.focused is not self.cheque.line:
-            self.set_focus(self.cheque.line)
+        line = self.cheque.line
+        line.disabled = not may_bid
+        if may_bid and self.focused is not line:
+            # It can have the focus only once it is on show; `on_key` brings it keys till then.
+            self.call_after_refresh(self.set_focus, line)
 
     def _my_turn(self, mine: bool) -> None:
         if mine and not self._was_my_turn:
@@ -310,30 +327,35 @@ class TableScreen(Screen[None]):
 
     def notice(self, sentence: str) -> None:
         """Says that something went wrong, until the next step or the next thing that goes well."""
-        self._notice = sentence
+        self._notice = Note(sentence, "", sentence)
         if self.is_mounted:
             self._show()
 
     def on_descendant_focus(self, event: events.DescendantFocus) -> None:
-        self.cheque.line.focus_moved()
+        if not self._focus_own:
+            self.cheque.line.focus_moved()
+        self._focus_own = False
 
     def on_screen_resume(self) -> None:
         self.cheque.line.focus_moved()
 
     # --- What is asked for --------------------------------------------------------------------
 
+    def on_bid_line_edited(self) -> None:
+        self.query_one("#keys").refresh()
+
     def on_cheque_sealed(self, event: Cheque.Sealed) -> None:
         body = Act(step=event.step, action={"kind": "bid", "amount": str(event.amount)})
         self.run_worker(self._send_bid(body), group="bid", exit_on_error=False)
 
-    async def _send_bid(self, body: Body) -> None:
+    async def _send_bid(self, body: Act) -> None:
         wrong = await self._ask(body)
         if not self.is_mounted:
             return
         if wrong:
-            self.cheque.failed(wrong)
+            self.cheque.failed(body.step, wrong)
         else:
-            self.cheque.sent()
+            self.cheque.sent(body.step)
 
     async def _ask(self, body: Body) -> str:
         """Asks the host; a sentence about what went wrong, empty where nothing did."""
@@ -416,10 +438,26 @@ class TableScreen(Screen[None]):
 
     def _do_chat(self, sight: Sight) -> None:
         def closed(line: str | None) -> None:
-            if line:
+            if line and self._looks_like_a_bid(line):
+                self._warned = self.unsaid = line
+                self.notice(_("That looks like a bid, and all would read it. Enter again says it."))
+                self.action_deed("chat")
+            elif line:
+                self._warned = ""
                 self._ask_for(Say(text=line))
 
         self.app.push_screen(ChatScreen(self, sight), closed)
+
+    def _looks_like_a_bid(self, line: str) -> bool:
+        """Whether a chat line is an amount while one is due, and was not said a second time."""
+        you = self._snapshot.you if self._snapshot is not None else None
+        if you is None or you.may_bid is None or line == self._warned:
+            return False
+        try:
+            parse(line)
+        except AmountError:
+            return False
+        return True
 
     def _do_react(self, sight: Sight) -> None:
         def chosen(kind: str | None) -> None:
@@ -445,31 +483,42 @@ class TableScreen(Screen[None]):
         for seat in actions.away_seats(sight.snapshot):
             self._ask_for(StandIn(seat=seat))
 
+    def _do_release(self, sight: Sight) -> None:
+        for info in sight.snapshot.room.seats:
+            gone = info.kind == "human" and not info.connected
+            if (gone or info.kind == "stand_in") and not info.released:
+                self._ask_for(Release(seat=info.seat))
+
     def _do_leave(self, sight: Sight) -> None:
         self._desk.leave_table()
 
     def _do_give_up(self, sight: Sight) -> None:
-        def answered(choice: str | None) -> None:
-            if choice == "leave":
-                self._desk.leave_table()
-
-        self.app.push_screen(
-            Choose(
-                _("Give up your seat?"),
-                [Choice("stay", _("Stay at the table"), "s"), Choice("leave", _("Leave"), "l")],
-                detail=_("A computer plays it until somebody takes it. Ctrl+Q keeps the seat."),
-            ),
-            answered,
-        )
+        self._desk.leave_table()
 
     def on_key(self, event: events.Key) -> None:
-        digit = event.character if event.character and event.character in "0123456789" else ""
-        if self.over.skip() or ((digit or event.key == "enter") and self._begin_typing(digit)):
+        """Keys that come while the bid line has not the focus, or not yet."""
+        if self.over.skip():
             event.stop()
+            return
+        line = self.cheque.line
+        shown = self._reading or self.has_class("-cheque")
+        if not shown or self.has_class("-small") or self.focused is line:
+            return
+        if event.key == "enter":
+            self._begin_typing()
+            return
+        typed = event.character or ""
+        begins = typed.isdecimal() or not self._reading
+        if line.takes(typed) and not line.swallows(event) and begins:
+            # The focus moves by the reader's own key: no reason to mistrust the next Enter.
+            self._focus_own = True
+            self._begin_typing()
+            line.insert_text_at_cursor(typed)
 
     def on_paste(self, event: events.Paste) -> None:
-        if self._begin_typing():
-            self.cheque.line.post_message(events.Paste(event.text))
+        if self._reading and not self.has_class("-small"):
+            self._begin_typing()
+            self.cheque.line.post_message(event)
 
     def on_click(self, event: events.Click) -> None:
         if event.widget is not None and event.widget.id == "award":

@@ -15,11 +15,13 @@ from server.games.qe.scoring import score
 
 OPENING = "opening"
 RESULT = "result"
+TIED = "tied"
+"""Not seen, but known: who ties with the reader has bid the same amount."""
 
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """A bid that the reader knows. `source`: opening, own, auctioneer, peek, open or result."""
+    """A bid that the reader knows. `source`: opening, own, auctioneer, peek, tied or result."""
 
     amount: int = field(repr=False)
     source: str
@@ -42,6 +44,8 @@ class Sight:
     covered: bool = False
     tied: frozenset[int] = frozenset()
     moods: Mapping[int, str] = field(default_factory=dict)
+    reading: bool = False
+    """The reader may bid, and still has the last award before them in the place of the cheque."""
 
 
 def players(snapshot: Snapshot) -> int:
@@ -103,7 +107,28 @@ def stages(snapshot: Snapshot, auction: int) -> list[Stage]:
     again = rebids(sale) if sale is not None else game.rebids if game.auction == auction else 0
     for number in range(again):
         found.setdefault(number + 1, {})
+    if sale is not None and you is not None:
+        _infer_ties(found, sale, you.seat)
     return [found[number] for number in sorted(found)]
+
+
+def _infer_ties(found: dict[int, dict[int, Known]], sale: qe.Sale, reader: int) -> None:
+    """Those who tied with the reader bid what the reader bid."""
+    if sale.auctioneer is None:
+        return
+    for number, tied in enumerate(sale.ties):
+        own = found.get(_last_stage(sale, reader, number), {}).get(reader)
+        if reader not in tied or own is None:
+            continue
+        for seat in tied:
+            stage = found.setdefault(_last_stage(sale, seat, number), {})
+            stage.setdefault(seat, Known(own.amount, TIED))
+
+
+def _last_stage(sale: qe.Sale, seat: int, until: int) -> int:
+    """The last stage, `until` at most, in which a seat made a bid: who does not tie bids once."""
+    again = (number for number in range(min(until, rebids(sale))) if seat in sale.ties[number])
+    return max((number + 1 for number in again), default=0)
 
 
 def _opening(game: qe.Game, auction: int) -> tuple[int | None, str | None]:
@@ -127,16 +152,24 @@ def rebids(sale: qe.Sale) -> int:
 
 def winning_stage(sale: qe.Sale) -> int:
     """The stage in which the winner made the bid that won, for all that the table knows."""
-    again = (number for number in range(rebids(sale)) if sale.winner in sale.ties[number])
-    return max((number + 1 for number in again), default=0)
+    return 0 if sale.winner is None else _last_stage(sale, sale.winner, rebids(sale))
 
 
 def standing(snapshot: Snapshot, auction: int) -> dict[int, Known]:
-    """By seat, the bid that stands as far as the reader knows: the last one made."""
+    """By seat, the bid that stands in the end, or stands now, as far as the reader knows."""
     bids: dict[int, Known] = {}
-    for stage in stages(snapshot, auction):
+    known = stages(snapshot, auction)
+    for stage in known:
         bids.update(stage)
-    return bids
+    sale = sale_of(snapshot.game, auction) if snapshot.game is not None else None
+    if sale is None:
+        return bids
+    # A bid that was made again later, unseen, stands no more.
+    return {
+        seat: bid
+        for seat, bid in bids.items()
+        if seat in known[_last_stage(sale, seat, rebids(sale))]
+    }
 
 
 def price(snapshot: Snapshot, sale: qe.Sale) -> int | None:
@@ -232,6 +265,22 @@ def tied_now(snapshot: Snapshot, seen: frozenset[int]) -> frozenset[int]:
     return tied
 
 
+def own_tied_bid(snapshot: Snapshot) -> int | None:
+    """In a re-bid: the amount with which the reader tied, None for all who did not tie."""
+    game, you = snapshot.game, snapshot.you
+    if game is None or you is None or game.phase != "rebid" or you.may_bid is None:
+        return None
+    own = [
+        int(bid.amount)
+        for bid in you.known
+        if (bid.auction, bid.seat) == (game.auction, you.seat) and bid.stage < game.rebids
+    ]
+    if own:
+        return own[-1]
+    # Without notes there is the bid that still stands.
+    return int(you.bid) if you.bid is not None and you.seat in game.waiting else None
+
+
 # --- Points ---------------------------------------------------------------------------------
 
 
@@ -248,7 +297,7 @@ def parts(points: qe.Score, *, tight: bool = False) -> list[tuple[str, int]]:
 
 
 def gain_parts(snapshot: Snapshot) -> list[tuple[str, int]]:
-    """What the reader would gain with the tile, by category."""
+    """What the reader would gain with the tile, by category; the tile's own value first."""
     game, you = snapshot.game, snapshot.you
     if game is None or you is None or game.tile is None:
         return []
@@ -264,7 +313,18 @@ def gain_parts(snapshot: Snapshot) -> list[tuple[str, int]]:
         diversification=then.diversification - now.diversification,
         subtotal=then.subtotal - now.subtotal,
     )
-    return parts(gained)
+    return [(_("tile"), gained.companies), *parts(gained)[1:]]
+
+
+def zero_scored(game: qe.Game, sale: qe.Sale, seat: int) -> bool:
+    """Whether the zero bid that a seat made brought it points: the first one in a round does."""
+    if seat not in sale.zeros or len(game.seats) == 3:
+        return False
+    return not any(
+        seat in other.zeros
+        for other in game.history
+        if other.round == sale.round and other.auction < sale.auction
+    )
 
 
 def zero_scores(snapshot: Snapshot) -> bool:

@@ -1,20 +1,23 @@
 """The cheque: the line that a bid is typed on, and the rules against sending the wrong one.
 
 What is typed belongs to the step at which its first key was typed: on a new step the line is
-emptied and says so. Enter does nothing for a moment after the focus has moved.
+emptied and says so, and the rest of that number is not taken for the beginning of another. Enter
+does nothing for a moment after the focus has moved.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 
+from rich.segment import Segment
 from textual import events
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
 from textual.message import Message
-from textual.widgets import Input
+from textual.strip import Strip
 
 from protocol.qe import MAX_DIGITS
 from qe_tui import amounts, words
@@ -24,20 +27,27 @@ from qe_tui.model import Snapshot
 from qe_tui.screens import table_facts as facts
 from qe_tui.screens.table_facts import Sight
 from qe_tui.widgets import ink
+from qe_tui.widgets.discreet import DiscreetInput
 from qe_tui.widgets.ink import Painted
 
 ENTER_AFTER = 0.4
 """Seconds after the focus has moved in which Enter does nothing."""
 
+REST = 0.6
+"""Seconds without a key after which a number that was being typed as its step closed is over."""
+
 _ALLOWED = frozenset("0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ^.,_ *-'")
 _MOST_TYPED = 2 * MAX_DIGITS
 
 
-class BidLine(Input):
+class BidLine(DiscreetInput):
     """Takes what belongs to amounts, groups digits while they are typed."""
 
     class Entered(Message):
         """Enter, late enough after the focus moved."""
+
+    class TooEarly(Message):
+        """Enter, too soon after the focus moved or the step began."""
 
     class Edited(Message):
         """The text is another one."""
@@ -46,6 +56,9 @@ class BidLine(Input):
         super().__init__(id="bid", compact=True, select_on_focus=False, max_length=_MOST_TYPED)
         self._clock = clock
         self._moved = clock()
+        self._last_key = clock() - REST
+        self._swallowing = False
+        self._begun = 0.0
         self.step = 0
         """The step that is open now."""
         self.belongs_to: int | None = None
@@ -57,19 +70,51 @@ class BidLine(Input):
         """To be called whenever the focus has moved, or another screen has gone."""
         self._moved = self._clock()
 
+    def begin(self, step: int) -> bool:
+        """Another step is open now. Whether the line has text of an older one."""
+        stale = self.belongs_to is not None and self.belongs_to != step
+        self.step = step
+        self._moved = self._clock()
+        self._swallowing = stale
+        self._begun = Message().time
+        return stale
+
+    def swallows(self, event: events.Event) -> bool:
+        """Whether a key or paste belongs to a step that has closed.
+
+        A hand that types a number goes on for a moment after the line was wiped; and a key may
+        have waited, by Textual's own clock, since before the step was on show.
+        """
+        if event.time < self._begun:
+            return True
+        now = self._clock()
+        self._swallowing = self._swallowing and now - self._last_key < REST
+        self._last_key = now
+        return self._swallowing
+
     def check_consume_key(self, key: str, character: str | None) -> bool:
+        return self.takes(character)
+
+    @staticmethod
+    def takes(character: str | None) -> bool:
+        """Whether a character may be part of an amount."""
         return character is not None and character in _ALLOWED
 
     async def _on_key(self, event: events.Key) -> None:
         # What is no amount is left out here; keys with a meaning are bindings with priority.
-        if event.is_printable and (event.character not in _ALLOWED or self.locked):
+        if event.key == "enter" and self.swallows(event):
+            event.prevent_default()
+            event.stop()
+            return
+        swallowed = event.is_printable and self.swallows(event)
+        if swallowed or (event.is_printable and (not self.takes(event.character) or self.locked)):
             event.prevent_default()
             event.stop()
 
     def _on_paste(self, event: events.Paste) -> None:
         event.prevent_default()
         event.stop()
-        if event.text and not self.locked:
+        if event.text and not self.locked and not self.swallows(event):
             line = "".join(c for c in event.text.splitlines()[0] if c in _ALLOWED)
             self.replace(line, *self.selection)
 
@@ -98,8 +143,37 @@ class BidLine(Input):
         self.value = ""
 
     async def action_submit(self) -> None:
-        if not self.locked and self._clock() - self._moved >= ENTER_AFTER:
-            self.post_message(self.Entered())
+        if not self.locked:
+            early = self._clock() - self._moved < ENTER_AFTER
+            self.post_message(self.TooEarly() if early else self.Entered())
+
+    def render_line(self, y: int) -> Strip:
+        """Covered, the line is the same whatever is on it; sealed, it has no cursor."""
+        if y == 0 and self.password and self.value:
+            return self._fixed("• • •")
+        if y == 0 and self.placeholder and not self.value:
+            return self._fixed(self.placeholder)
+        return super().render_line(y)
+
+    def _fixed(self, text: str) -> Strip:
+        strip = Strip([Segment(text)]).extend_cell_length(self.size.width)
+        return strip.crop(0, self.size.width).apply_style(self.rich_style)
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A remark. `covered` is what it says while the neighbours may look."""
+
+    sentence: str
+    style: str
+    covered: str
+
+    def shown(self, sight: Sight) -> str:
+        """What may be shown of it now."""
+        return self.covered if sight.covered else self.sentence
+
+
+NOTHING = Note("", "", "")
 
 
 class Cheque(Vertical):
@@ -123,9 +197,13 @@ class Cheque(Vertical):
         self._reading = Painted(self._paint_reading, id="reading")
         self._remark = Painted(self._paint_remark, id="remark")
         self._sight: Sight | None = None
-        self._note: tuple[str, str] = ("", "")
-        """A remark that stays until the next key: its text and style."""
+        self._note = NOTHING
+        """A remark that stays until the next key."""
         self._sending: int | None = None
+
+    DEFAULT_CSS = """
+    Cheque.-sealed { border: round $border-blurred; }
+    """
 
     def compose(self) -> ComposeResult:
         yield self._payee
@@ -140,53 +218,65 @@ class Cheque(Vertical):
 
     # --- The first rule: a bid belongs to its step --------------------------------------------
 
-    def show(self, sight: Sight) -> None:
-        """Shows another state of the table, and wipes what belonged to an older step."""
+    def show(self, sight: Sight) -> Note | None:
+        """Shows another state of the table, and wipes what belonged to an older step.
+
+        Gives what is to be said of what was wiped.
+        """
         before = self._sight.snapshot if self._sight is not None else None
         self._sight = sight
         game, you = sight.snapshot.game, sight.snapshot.you
         self.line.password = sight.covered
         if game is None or you is None:
-            return
+            return None
+        wiped = None
         if self.line.step != game.step:
-            self.line.step = game.step
-            stale = self.line.belongs_to is not None and self.line.belongs_to != game.step
+            stale = self.line.begin(game.step)
             if stale and self._sending is None:
                 self.line.empty()
-                self._note = (self._what_became(before, sight.snapshot), ink.WARN)
+                self._note = wiped = self._what_became(before, sight.snapshot)
             elif not stale:
-                self._note = ("", "")
+                self._note = NOTHING
         self.line.placeholder = self._placeholder(sight.snapshot)
+        self.set_class(facts.sealed(sight.snapshot) is not None and not self.typing, "-sealed")
         self._repaint()
+        return wiped
 
-    def _what_became(self, before: Snapshot | None, now: Snapshot) -> str:
+    def _what_became(self, before: Snapshot | None, now: Snapshot) -> Note:
         """What became of the step that the wiped text was for."""
+        closed = _("That step is closed; what you typed was not sent.")
         game = before.game if before is not None else None
         if before is None or game is None or before.you is None:
-            return _("That step is closed; what you typed was not sent.")
+            return Note(closed, ink.WARN, closed)
         stood = facts.sealed(before)
         if stood is not None:
-            return _("Closed before your change; {amount} stood.").format(
-                amount=self._discreet(stood)
+            return Note(
+                _("Closed before your change; {amount} stood.").format(
+                    amount=amounts.short(stood, 16)
+                ),
+                ink.WARN,
+                _("Closed before your change; your bid stood."),
             )
-        sale = facts.sale_of(now.game, game.auction) if now.game else None
         own = facts.standing(now, game.auction).get(before.you.seat)
         if own is not None:
-            return _("Time ran out before you sealed; {amount} was bid for you.").format(
-                amount=self._discreet(str(own.amount))
+            return Note(
+                _("Time ran out before you sealed; {amount} was bid for you.").format(
+                    amount=amounts.short(str(own.amount), 16)
+                ),
+                ink.WARN,
+                _("Time ran out before you sealed; a bid was made for you."),
             )
-        if sale is not None:
-            return _("That auction is over; what you typed was not sent.")
-        return _("That step is closed; what you typed was not sent.")
-
-    def _discreet(self, amount: str) -> str:
-        covered = self._sight is not None and self._sight.covered
-        return _("your bid") if covered else amounts.short(amount, 16)
+        return Note(closed, ink.WARN, closed)
 
     def _placeholder(self, snapshot: Snapshot) -> str:
         return _("[ SEALED ]") if facts.sealed(snapshot) is not None else ""
 
     # --- Sending ------------------------------------------------------------------------------
+
+    def on_bid_line_too_early(self, event: BidLine.TooEarly) -> None:
+        event.stop()
+        if self.typing:
+            self.say(_("Enter once more seals it."), ink.QUIET)
 
     def on_bid_line_entered(self, event: BidLine.Entered) -> None:
         event.stop()
@@ -195,11 +285,11 @@ class Cheque(Vertical):
         try:
             amount = amounts.parse(self.line.value)
         except AmountError as error:
-            self.say(str(error), ink.BAD)
+            self.say(str(error), ink.BAD, _("That is no amount."))
             return
         wrong = self._why_not(amount)
         if wrong or self.line.belongs_to is None:
-            self.say(wrong, ink.BAD)
+            self.say(wrong, ink.BAD, _("The rules do not allow that amount."))
             return
         self._sending = self.line.belongs_to
         self.line.locked = True
@@ -222,32 +312,38 @@ class Cheque(Vertical):
     def reset(self) -> None:
         """Another game, or another table: nothing that was typed for the old one is left."""
         self._sight = None
-        self._note = ("", "")
+        self._note = NOTHING
         self._sending = None
         self.line.empty()
 
-    def sent(self) -> None:
-        """The host has it."""
+    def sent(self, step: int) -> None:
+        """The host has the bid of that step."""
+        if self._sending != step:
+            return
         self._sending = None
         self.line.empty()
         self.say("", "")
 
-    def failed(self, sentence: str) -> None:
+    def failed(self, step: int, sentence: str) -> None:
         """The host does not have it, or nobody knows. What was typed stays, in its own step."""
+        if self._sending != step:
+            return
         self._sending = None
         self.line.locked = False
         if self.line.belongs_to != self.line.step:
             self.line.empty()
-        self.say(sentence, ink.BAD)
+        self.say(sentence, ink.BAD, _("That bid was not taken."))
 
-    def say(self, sentence: str, style: str) -> None:
-        """A remark until the next key."""
-        self._note = (sentence, style)
+    def say(self, sentence: str, style: str, covered: str | None = None) -> None:
+        """A remark until the next key; `covered` where it would tell what is typed."""
+        self._note = Note(sentence, style, sentence if covered is None else covered)
         self._repaint()
 
-    def on_bid_line_edited(self, event: BidLine.Edited) -> None:
-        event.stop()
-        self._note = ("", "")
+    def on_bid_line_edited(self) -> None:
+        self._note = NOTHING
+        sight = self._sight
+        sealed = sight is not None and facts.sealed(sight.snapshot) is not None
+        self.set_class(sealed and not self.typing, "-sealed")
         self._repaint()
 
     # --- Paint --------------------------------------------------------------------------------
@@ -303,7 +399,7 @@ class Cheque(Vertical):
         game, you = self._sight.snapshot.game, self._sight.snapshot.you
         if game is None or you is None or you.may_bid is None:
             return Content("")
-        sentence, style = self._note
+        sentence, style = self._note.shown(self._sight), self._note.style
         first = Content.styled(sentence, style) if sentence else self._compared()
         if first.cell_length > width:
             return ink.rows(first.wrap(width)[:height])
@@ -312,6 +408,8 @@ class Cheque(Vertical):
         lines = [ink.ends(first, enter, width)]
         if game.phase == "blind" and not self._sight.covered:
             lines.append(Content.styled(self._dread(you.spent, width), ink.WARN))
+        elif self.typing and facts.sealed(self._sight.snapshot) is not None:
+            lines.append(Content.styled(_("Until then your sealed bid stands."), ink.QUIET))
         return ink.rows(lines[-height:])
 
     def _compared(self) -> Content:

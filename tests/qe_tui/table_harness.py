@@ -7,6 +7,7 @@ from random import Random
 from typing import Any
 
 from textual.app import App
+from textual.pilot import Pilot
 
 from protocol.errors import Refused
 from protocol.messages import Act, Body, Options, Reacted, Room, Said, SeatInfo
@@ -199,3 +200,25 @@ class Table(App[None]):
             "".join(segment.text for segment in strip)
             for strip in self.screen._compositor.render_strips()
         )
+
+
+def secret_phase(players: int = 4, auctions: int = 8, opening: int = 12_000) -> tuple[Play, int]:
+    """A game in the phase of secret bids, and the seat after its auctioneer."""
+    play = Play(players).through(auctions)
+    opener = play.game.auctioneer
+    play.bid(opener, opening)
+    return play, (opener + 1) % players
+
+
+async def enter(pilot: Pilot[None], app: Table) -> None:
+    """Enter, as somebody presses it who has looked."""
+    app.clock.at += 1
+    await pilot.press("enter")
+    await settled(pilot, app)
+
+
+async def settled(pilot: Pilot[None], app: Table) -> None:
+    """Until all that was asked for is answered and shown."""
+    await pilot.pause()
+    await app.workers.wait_for_complete()
+    await pilot.pause()

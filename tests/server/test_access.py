@@ -126,3 +126,20 @@ async def test_who_is_wrong_too_often_waits_and_the_right_one_passes(running, mo
     again = await running.peer()
     await again.ask(m.Resume(table=ana.code, token=ana.token))
     await thief.ask(m.Join(table=ana.code, name="Cy", password="right"))
+
+
+async def test_more_connections_are_no_more_guesses(running, monkeypatch):
+    monkeypatch.setattr(session, "PATIENCE", 0.1)
+    monkeypatch.setattr(running.host.failures, "per_second", 0.0)
+    ana, *_ = await running.table("Ana", password="right")
+    thieves = [await running.peer() for _ in range(5)]
+    for _ in range(10):
+        await thieves[0].refused(m.Resume(table=ana.code, token="0" * 32))
+    loop = asyncio.get_running_loop()
+    before = loop.time()
+    await asyncio.gather(
+        *(thief.refused(m.Resume(table=ana.code, token="1" * 32)) for thief in thieves)
+    )
+    assert loop.time() - before >= 0.5
+    friend = await running.peer()
+    assert (await friend.ask(m.Join(table=ana.code, name="Bo", password="right")))["seat"] == 1
