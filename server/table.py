@@ -11,7 +11,6 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from random import Random
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -22,6 +21,7 @@ from protocol.errors import ByeCode, Code, Refused
 from server import access, requests
 from server import events as ev
 from server.audience import Audience
+from server.computers import Computers
 from server.games.game import Game
 from server.room import Room, apply, opened
 from server.safelog import where
@@ -42,10 +42,6 @@ RETRY_AFTER = 1000
 
 ALONE_FOR = 24 * 3_600_000
 """Milliseconds after which a table closes that nobody came to."""
-
-ALONE = 2.5
-"""How many times longer a computer thinks if it alone is waited for when a step begins: what the
-last step brought is to be read meanwhile."""
 
 STOP_WITHIN = 5.0
 """Seconds that a table has for what is in its queue when the host shuts down."""
@@ -99,7 +95,7 @@ class Table:
         self._room = room
         self._journaled = journaled
         self._audience = Audience(services.now)
-        self._thoughts: dict[tuple[int, int], int] = {}
+        self._computers = Computers(services.now, services.bot_delay)
         self._jobs: asyncio.Queue[_Turn] = asyncio.Queue()
         self._timer: asyncio.TimerHandle | None = None
         self._not_before = 0
@@ -366,7 +362,7 @@ class Table:
             self._audience.tell(self.room)
         except Exception as error:
             log.error("views could not be made: %s", where(error))
-        self._plan_thoughts()
+        self._computers.plan(self.room)
         self._set_timer()
         self._services.changed(self)
 
@@ -469,7 +465,7 @@ class Table:
             yield self._not_before
         if not self._audience and not self.room.standing:
             yield self._closes_at()
-        yield from self._thoughts.values()
+        yield from self._computers.due.values()
         for key, since in self._audience.away.items():
             yield from (since + after for after, _ in self._when_away(key))
 
@@ -478,9 +474,9 @@ class Table:
         now = self._services.now()
         if self.room.deadline is not None and self.room.deadline <= now:
             await self._time_is_up()
-        for thought, due in list(self._thoughts.items()):
-            if due <= now and self._thoughts.pop(thought, None) is not None:
-                await self._think(*thought)
+        for thought, due in self._computers.due.items():
+            if due <= now and (acted := self._computers.finish(self.room, thought)):
+                await self._commit([acted])
                 self._audience.tell(self.room)
         for key, since in self._audience.away.items():
             due_events = [event for after, event in self._when_away(key) if since + after <= now]
@@ -519,51 +515,6 @@ class Table:
                 heir = room.seat_of(min(here))
                 assert heir is not None
                 yield patience, ev.HostPassed(seat=heir)
-
-    # --- Its computer players ----------------------------------------------------------------
-
-    def _plan_thoughts(self) -> None:
-        """A time for each computer-played seat that is waited for; others' thoughts are dropped."""
-        room = self.room
-        if room.stage != "playing":
-            self._thoughts.clear()
-            return
-        step = room.game.step(room.state)
-        planned = {}
-        waiting = room.game.waiting(room.state)
-        for number in waiting:
-            seat = room.seats[number]
-            if seat.by_computer:
-                due = self._thoughts.get((seat.key, step))
-                if due is None:
-                    delay = self._services.bot_delay() * (ALONE if len(waiting) == 1 else 1)
-                    due = self._services.now() + int(delay * 1000)
-                planned[seat.key, step] = due
-        self._thoughts = planned
-
-    async def _think(self, key: int, step: int) -> None:
-        room = self.room
-        number = room.seat_of(key)
-        if number is None or room.stage != "playing" or step != room.game.step(room.state):
-            return
-        if not room.seats[number].by_computer or number not in room.game.waiting(room.state):
-            return
-        action = self._thought(room, number, step)
-        if room.game.why_not(room.state, number, action) is not None:
-            log.error("a computer player of %s chose what it may not", room.game.name)
-            action = room.game.timeout(room.state, number)
-        await self._commit([ev.Acted(seat=number, action=msgspec.to_builtins(action))])
-
-    def _thought(self, room: Room, number: int, step: int) -> msgspec.Struct:
-        game, state = room.game, room.state
-        level = room.seats[number].level or game.levels[0]
-        rng = Random(f"{room.seed}/computer/{number}/{step}")
-        try:
-            action = game.choose(level, game.public(state), game.private(state, number), rng)
-        except Exception as error:
-            log.error("a computer player failed: %s", where(error))
-            action = None
-        return action or game.timeout(state, number)
 
 
 def _no_table() -> Refused:
