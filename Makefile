@@ -42,14 +42,15 @@ picture: $(VENV)/dev
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "QE needs Python 3.11 or newer; name one with: make $(MAKECMDGOALS) PYTHON=python3.12"; exit 1; }
-	$(PYTHON) -m venv $(VENV)
+	@echo "Setting up $(VENV), once ..."
+	@$(PYTHON) -m venv $(VENV)
 
 $(VENV)/play: $(VENV)/bin/python pyproject.toml
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --use-pep517 --editable .
 	@touch $@
 
 $(VENV)/dev: $(VENV)/bin/python pyproject.toml
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --use-pep517 --editable '.[dev]'
 	@touch $@ $(VENV)/play
 
 clean:

@@ -225,11 +225,13 @@ def grouped(amount: int | str, width: int | None = None) -> str:
     return f"{whole[: room - tail]}...{whole[-tail:]}{count}"
 
 
-def short(amount: int | str, width: int = 12) -> str:
-    """An amount in at most `width` cells (at least 7): with commas, or rounded down as `1.23e45`.
+def short(amount: int | str, width: int = 12, *, floor: bool = False) -> str:
+    """An amount in at most `width` cells (at least 7): with commas, or rounded as `1.23e45`.
 
-    >>> short(2041700), short(123456789012345678)
-    ('2,041,700', '1.234567e17')
+    `floor` rounds down, for what is said to be more than that.
+
+    >>> short(2041700), short(123456789012345678), short(123456789012345678, floor=True)
+    ('2,041,700', '1.234568e17', '1.234567e17')
     """
     digits = str(amount)
     whole = _commas(digits)
@@ -237,7 +239,12 @@ def short(amount: int | str, width: int = 12) -> str:
         return whole
     exponent = f"e{len(digits) - 1}"
     decimals = min(6, max(0, width - len(exponent) - 2))
-    head = f"{digits[0]}.{digits[1 : 1 + decimals]}".rstrip("0").rstrip(".")
+    figures = digits[: 1 + decimals]
+    if not floor and digits[1 + decimals : 2 + decimals] >= "5":
+        figures = str(int(figures) + 1)
+        if len(figures) > 1 + decimals:
+            exponent = f"e{len(digits)}"
+    head = f"{figures[0]}.{figures[1 : 1 + decimals]}".rstrip("0").rstrip(".")
     return head + exponent
 
 

@@ -372,7 +372,7 @@ class QEApp(App[None]):
         if message.visit is not self.visit:
             return
         self.workers.cancel_group(self, "errand")
-        place, sentence, may_return = errands.parting(message.error)
+        place, sentence, may_return = errands.parting(message.error, message.visit.watching)
         tables = [Choice("tables", _("See the tables of this host"), "t")] if may_return else []
         message.visit.table = None
         self._end_with(place, sentence, [*tables, MENU, QUIT])
@@ -382,6 +382,10 @@ class QEApp(App[None]):
         self._snapshot = snapshot
         lobby = snapshot.room.stage == "lobby"
         if lobby and self._hold_lobby:
+            return
+        if lobby and self.visit is not None and self.visit.private:
+            again = errands.deal_again(self.visit)
+            self.run_worker(again, group="again", exclusive=True, exit_on_error=False)
             return
         kind = LobbyScreen if lobby else TableScreen
         if not any(isinstance(screen, kind) for screen in self.screen_stack):

@@ -139,10 +139,8 @@ def play(players: int | None, name: str | None) -> None:
 @click.option("--title", type=_Title(), help=_("What the table is called."))
 @click.option(
     "--password",
-    metavar="ask",
-    type=click.Choice(["ask"]),
-    is_flag=False,
-    flag_value="ask",
+    "ask_password",
+    is_flag=True,
     help=_("Ask for a password for the table; or set QE_PASSWORD."),
 )
 @_no_tls
@@ -152,7 +150,7 @@ def host(
     port: int | None,
     players: int | None,
     title: str | None,
-    password: str | None,
+    ask_password: bool,
     no_tls: bool,
     stop: bool,
 ) -> None:
@@ -165,12 +163,12 @@ def host(
         port=port,
         players=players,
         title=title,
-        password=_password(password is not None),
+        password=_password(ask_password),
         tls=not no_tls,
     )
 
 
-@main.command(help=_("Take a seat at a table of the host at ADDRESS, or of an invitation."))
+@main.command(help=_("Take a seat at a table of the host at ADDRESS."))
 @click.argument("address", type=_Address(), metavar="ADDRESS[:PORT]")
 @_table
 @_name

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
@@ -16,14 +17,14 @@ from protocol.errors import (
     QEError,
     Refused,
 )
-from protocol.messages import DEFAULT_PORT, Join, Resume, TableInfo, Watch
+from protocol.messages import DEFAULT_PORT, Join, Leave, Resume, Start, TableInfo, Watch
 from qe_tui import own
 from qe_tui.i18n import _
 from qe_tui.model import Snapshot
 from qe_tui.screens.form import TableForm, Wishes
 from qe_tui.screens.prompts import AskText, Choice, Choose, Waiting
 from qe_tui.screens.tables import TablesScreen
-from qe_tui.terminal import quoted
+from qe_tui.terminal import program, quoted
 from qe_tui.visit import Visit, visit
 from qe_tui.where import Where
 
@@ -38,7 +39,9 @@ class Errand:
     visit: Visit
     kind: Literal["play", "host", "join", "watch"]
     table: str | None = None
-    players: int = 4
+    players: int | None = None
+    named: bool = False
+    """Whether the player's name was asked for by them, not found on this machine."""
     wishes: Wishes | None = None
     notice: str | None = None
 
@@ -51,7 +54,7 @@ class Errand:
             case "host":
                 await _open(app, self.visit, self.wishes or Wishes())
             case _:
-                await sit(app, self.visit, self.table, self.kind == "watch")
+                await sit(app, self.visit, self.table, self.kind == "watch", named=self.named)
 
 
 # --- From the menu ----------------------------------------------------------------------------
@@ -86,11 +89,36 @@ async def again(app: QEApp, before: Visit) -> None:
     await sit(app, found, None, before.watching, choose=True)
 
 
-async def _deal(app: QEApp, private: Visit, players: int) -> None:
+async def _deal(app: QEApp, private: Visit, players: int | None) -> None:
+    """Goes on with the game that was left, or deals a new one; asks where both are meant."""
     app.arrive(private, hold_lobby=True)
-    if await own.deal(private, players):
-        app.notify(_("You go on with the game that you left."), markup=False)
+    if await own.go_on(private):
+        if players is None or not await _rather_anew(app, players):
+            app.notify(_("You go on with the game that you left."), markup=False)
+            app.release_lobby()
+            return
+        await private.stay.ask(Leave())
+    await own.deal(private, players or app.settings.players)
     app.release_lobby()
+
+
+async def _rather_anew(app: QEApp, players: int) -> bool:
+    answer = await app.push_screen_wait(
+        Choose(
+            _("You have left a game unfinished."),
+            [
+                Choice("on", _("Go on with it"), "g"),
+                Choice("new", _("Give it up; deal anew, for {n}").format(n=players), "n"),
+            ],
+        )
+    )
+    return answer == "new"
+
+
+async def deal_again(private: Visit) -> None:
+    """Another game against the same computers, from the lobby that they came back to."""
+    with contextlib.suppress(QEError):  # the next view of the lobby asks again
+        await private.stay.ask(Start())
 
 
 async def _open(app: QEApp, begun: Visit, wishes: Wishes, *, ask: bool = False) -> None:
@@ -122,7 +150,13 @@ async def _open(app: QEApp, begun: Visit, wishes: Wishes, *, ask: bool = False) 
 
 
 async def sit(
-    app: QEApp, at: Visit, code: str | None, watching: bool, *, choose: bool = False
+    app: QEApp,
+    at: Visit,
+    code: str | None,
+    watching: bool,
+    *,
+    choose: bool = False,
+    named: bool = False,
 ) -> None:
     """Finds a place at a table; asks only for what nobody but the person can say."""
     app.arrive(at)
@@ -148,6 +182,9 @@ async def sit(
         app.show_only(
             Waiting(_("Going to table {code} ...").format(code=text.printable(chosen.table)))
         )
+        if how != "watch" and not named and not await _same_again(app, at, chosen.table):
+            chosen = None
+            continue
         if await _take(app, at, chosen, how == "watch"):
             return
         chosen = None
@@ -161,13 +198,35 @@ def _obvious(
     if code is not None:
         return next((table for table in tables if table.table == code), None)
     if not watching:
-        mine = [table for table in tables if at.saved(table.table)]
+        kept = {table for table, _name in at.kept()}
+        mine = [table for table in tables if table.table in kept]
         if len(mine) == 1:
             return mine[0]
     fitting = [table for table in tables if (table.stage == "playing" if watching else table.free)]
     if len(fitting) != 1:
         fitting = tables
     return fitting[0] if len(fitting) == 1 else None
+
+
+async def _same_again(app: QEApp, at: Visit, table: str) -> bool:
+    """Takes the name of a seat that is kept at the table. False if the person went back."""
+    names = [name for kept, name in at.kept() if kept == table]
+    if not names or at.name in names:
+        return True
+    fresh = _("Take another seat, as {name}").format(name=at.name)
+    answer = await app.push_screen_wait(
+        Choose(
+            _("A seat of yours is kept at table {code}.").format(code=table),
+            [
+                *(Choice(f"kept {n}", _("Go on as {name}").format(name=name), str(n + 1))
+                  for n, name in enumerate(names)),
+                Choice("fresh", fresh, "n"),
+            ],
+        )
+    )  # fmt: skip
+    if answer is not None and answer != "fresh":
+        at.name = names[int(answer.split()[1])]
+    return answer is not None
 
 
 async def _create(app: QEApp, at: Visit) -> bool:
@@ -268,7 +327,7 @@ async def _take(app: QEApp, at: Visit, table: TableInfo, watching: bool) -> bool
 # --- Words ------------------------------------------------------------------------------------
 
 
-def parting(error: QEError | None) -> tuple[str, str, bool]:
+def parting(error: QEError | None, watching: bool) -> tuple[str, str, bool]:
     """Where one is now, a sentence, and whether one may look for another table there."""
     match error:
         case Goodbye(code=ByeCode.REPLACED):
@@ -283,6 +342,8 @@ def parting(error: QEError | None) -> tuple[str, str, bool]:
             return _("CLOSED"), _("The table has been closed."), True
         case FingerprintChanged():
             return _("STOP"), str(error), False
+        case Refused() if watching:
+            return _("SORRY"), _("You cannot watch here any more: {why}").format(why=error), True
         case Refused():
             return _("SORRY"), _("Your seat is not yours any more: {why}").format(why=error), True
         case Goodbye():
@@ -296,7 +357,9 @@ def way_back(at: Visit, snapshot: Snapshot) -> str | None:
     if at.private:
         if snapshot.room.stage != "playing":
             return None
-        return _("Your game is kept. Go on with it: {command}").format(command="qe play")
+        return _("Your game is kept. Go on with it: {command}").format(
+            command=quoted(program(), "play")
+        )
     flags = ["--table", table]
     if not at.watching:
         flags += ["--name", at.name]
@@ -304,14 +367,14 @@ def way_back(at: Visit, snapshot: Snapshot) -> str | None:
         flags += ["--no-tls"]
     if at.watching:
         return _("Watch table {table} again with: {command}").format(
-            table=table, command=quoted("qe", "watch", at.where.short, *flags)
+            table=table, command=quoted(program(), "watch", at.where.short, *flags)
         )
     if at.running is not None:
         flags = [] if at.running.port == DEFAULT_PORT else ["--port", str(at.running.port)]
         flags += [] if at.running.tls else ["--no-tls"]
-        command = quoted("qe", "host", "--name", at.name, *flags)
+        command = quoted(program(), "host", "--name", at.name, *flags)
     else:
-        command = quoted("qe", "join", at.where.short, *flags)
+        command = quoted(program(), "join", at.where.short, *flags)
     return _("Your seat at table {table} is kept. Come back with: {command}").format(
         table=table, command=command
     )

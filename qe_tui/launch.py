@@ -48,7 +48,7 @@ def play(name: str | None, players: int | None) -> NoReturn:
         visit = await own.private(home, player)
         from qe_tui.errands import Errand
 
-        return Errand(visit, "play", players=players or kept.players)
+        return Errand(visit, "play", players=players)
 
     _start(name, opening)
 
@@ -114,7 +114,7 @@ def come(
             settings.save(home.settings, kept)
         from qe_tui.errands import Errand
 
-        return Errand(found, kind, table=code)
+        return Errand(found, kind, table=code, named=name is not None)
 
     _start(name, opening, password)
 
@@ -223,7 +223,7 @@ def _leave_running(running: Running, *, may_ask: bool) -> None:
     if goes_on:
         click.echo(
             _("The host runs on at {addresses}. Stop it with: {command}").format(
-                addresses=addresses, command="qe host --stop"
+                addresses=addresses, command=terminal.quoted(terminal.program(), "host", "--stop")
             )
         )
     elif asyncio.run(hosting.stop(running)):

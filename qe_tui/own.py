@@ -132,10 +132,10 @@ def _in_use(error: HostingError) -> bool:
     return re.search(r"\b(?:locked|another host)\b", str(error), re.IGNORECASE) is not None
 
 
-async def deal(private: Visit, players: int) -> bool:
-    """Sits down to a game against computers: the unfinished one, or a new one.
+async def go_on(private: Visit) -> bool:
+    """Sits down to the game against computers that was left unfinished, if there is one.
 
-    Gives whether it is the unfinished one. Raises Refused and LinkError.
+    Raises Refused and LinkError.
     """
     playing = {table.table for table in await private.tables() if table.stage == "playing"}
     for table, name in private.kept():
@@ -145,6 +145,11 @@ async def deal(private: Visit, players: int) -> bool:
             with contextlib.suppress(QEError):
                 await private.stay.ask(Resume(table=table, token=token))
                 return True
+    return False
+
+
+async def deal(private: Visit, players: int) -> None:
+    """Sits down to a new game against computers. Raises Refused and LinkError."""
     # Nobody knows this password: others on this machine have no business at the table.
     password = secrets.token_hex(16)
     await private.stay.ask(
@@ -153,4 +158,3 @@ async def deal(private: Visit, players: int) -> bool:
     for _seat in range(players - 1):
         await private.stay.ask(AddBot())
     await private.stay.ask(Start())
-    return False

@@ -7,6 +7,7 @@ import contextlib
 import logging
 import os
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -28,6 +29,14 @@ def is_terminal() -> bool:
         stream is not None and not stream.closed and stream.isatty()
         for stream in (sys.stdin, sys.stdout)
     )
+
+
+def program() -> str:
+    """How this program is called here: by its path, where the shell would not find it."""
+    called = Path(sys.argv[0])
+    if called.name == "qe" and shutil.which("qe") is None:
+        return str(called)
+    return "qe"
 
 
 def quoted(*words: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import logging
 import math
 import os
@@ -34,6 +35,8 @@ Examples:
   qe-server --no-tls --bind 127.0.0.1 --port 0
 """
 
+DATA = platformdirs.user_data_path("qe") / "server"
+
 FILES_BESIDE = 64
 """Open files that a host needs beside its connections."""
 
@@ -56,7 +59,8 @@ class CannotStart(click.ClickException):
     "--name", default=None, help="What the host is called.  [default: this machine's name]"
 )
 @click.option("--data", type=click.Path(file_okay=False, path_type=Path), default=None,
-              help="The folder of the journal and the certificate.")  # fmt: skip
+              help="The folder of the journal and the certificate.  "
+              f"[default: {DATA}]", show_default=False)  # fmt: skip
 @click.option("--no-tls", is_flag=True, help="Plain TCP: anybody on the LAN can read the bids.")
 @click.option("--players", type=int, default=0, help="Keep standing tables of that many seats.")
 @click.option("--bots", type=int, default=0, help="Computer players at each standing table.")
@@ -92,7 +96,7 @@ def main(
     if seed is not None and not seed.isprintable():
         raise click.BadParameter("is a line of text.", param_hint="--seed")
     settings = Settings(
-        data=data or platformdirs.user_data_path("qe") / "server",
+        data=data or DATA,
         name=_host_name(name),
         bind=bind,
         port=port,
@@ -191,6 +195,8 @@ async def _serve(settings: Settings) -> None:
         why = "the address is unknown"
         if isinstance(error, OSError) and not isinstance(error, socket.gaierror):
             why = os.strerror(error.errno or 0)
+            if error.errno == errno.EADDRINUSE:
+                why += "; --port takes another port, 0 any free one"
         raise CannotStart(
             f"Cannot listen on {_typed(settings.bind, settings.port)}: {why}."
         ) from None

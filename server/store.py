@@ -72,7 +72,7 @@ class Store:
         try:
             self._lock.acquire(timeout=0)
         except Timeout:
-            raise StoreError("Another host runs on that data folder.") from None
+            raise StoreError(f"Another host runs on the data folder {folder}.") from None
         except OSError as error:
             raise StoreError(f"The data folder cannot be locked: {error.strerror}.") from None
         try:

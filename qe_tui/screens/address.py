@@ -44,7 +44,7 @@ class AddressScreen(Screen[None]):
         yield Headline()
         with Vertical(classes="form"):
             yield Static(_("Address"), classes="label")
-            yield _Address(self._address, placeholder="192.168.1.5", id="address")
+            yield _Address(self._address, placeholder=_("for example 192.168.1.5"), id="address")
             yield Tick(_("The host was started with --no-tls (not encrypted)"), not self._tls)
             yield Static("", id="wrong", classes="wrong")
             yield Static(
@@ -69,6 +69,9 @@ class AddressScreen(Screen[None]):
 
     @on(Input.Submitted)
     def action_connect(self) -> None:
+        if not self.query_one(Input).value.strip():
+            self.wrong(_("Type the address of the host."))
+            return
         try:
             where = parse(tidy(self.query_one(Input).value), tls=not self.query_one(Tick).value)
         except WhereError as error:

@@ -122,7 +122,13 @@ class TableForm(Screen[Wishes | None]):
                 )
             with Horizontal(classes="row"):
                 yield Static(_("Title"), classes="label")
-                yield Input(wishes.title, max_length=text.TITLE_LENGTH, compact=True, id="title")
+                yield Input(
+                    wishes.title,
+                    placeholder=_("none"),
+                    max_length=text.TITLE_LENGTH,
+                    compact=True,
+                    id="title",
+                )
             with Horizontal(classes="row"):
                 yield Static(_("Password"), classes="label")
                 yield DiscreetInput(
@@ -145,9 +151,9 @@ class TableForm(Screen[Wishes | None]):
                     id="clock",
                 )
             with Horizontal(classes="row"):
-                yield Static(_("First"), classes="label")
+                yield Static(_("Opens"), classes="label")
                 yield Select(
-                    [(_("auctioneer at random"), "random"), (_("the table's host"), "host")],
+                    [(_("a random player"), "random"), (_("the table's host"), "host")],
                     value=wishes.first,
                     allow_blank=False,
                     compact=True,

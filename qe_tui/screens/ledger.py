@@ -13,13 +13,13 @@ from qe_tui import words
 from qe_tui.amounts import short
 from qe_tui.i18n import _
 from qe_tui.model import Snapshot
+from qe_tui.screens import rules_help, table_words
 from qe_tui.screens import table_facts as facts
-from qe_tui.screens import table_words
 from qe_tui.screens.table_facts import Known, Sight
 from qe_tui.widgets import ink
 from qe_tui.widgets.ink import Painted
 
-_MARKS = {"opening": "o", "auctioneer": "a", "peek": "p", "own": " ", "result": " "}
+_MARKS = {facts.OPENING: "o", "auctioneer": "a", "peek": "p", facts.TIED: "="}
 _AUCTION = 15
 
 
@@ -89,7 +89,7 @@ class LedgerScreen(ModalScreen[bool | None]):
         title = _("ALL BIDS, TURNED UP") if over else _("YOUR LEDGER")
         note = ""
         if not over and not snapshot.room.rules.get("notes", True):
-            note = _("played by memory: only what is before you now")
+            note = _("by memory: openings, open prices, and what you bought")
         elif not over and snapshot.you is None:
             title, note = _("THE LEDGER"), _("as far as everybody knows")
         elif not over:
@@ -99,21 +99,21 @@ class LedgerScreen(ModalScreen[bool | None]):
         )
 
     def _paint_legend(self, width: int, height: int) -> Content:
-        legend = _(" * bought   o opening   a as auctioneer   p peeked   > more than   ? unknown")
-        return Content.styled(ink.cut(legend, width), ink.QUIET)
+        return Content.styled(_legend(self._sight, width), ink.QUIET)
 
     def _paint_keys(self, width: int, height: int) -> Content:
         over = (
             self._sight.snapshot.game is not None and self._sight.snapshot.game.result is not None
         )
         back = "b" if over else "Tab"
-        escape = _("back") if over else _("cover everything")
+        may_cover = not (over or self._sight.covered) and self._sight.snapshot.you is not None
+        escape = _("cover everything") if may_cover else _("back")
         return ink.text(
-            " ", (back, "bold $accent"), " " + _("back"),
-            "   ", ("o", "bold $accent"), " " + (
+            " ", (back, ink.KEY), " " + _("back"),
+            "   ", ("o", ink.KEY), " " + (
                 _("oldest first") if self._newest_first else _("newest first")),
-            "   ", ("j k", "bold $accent"), " " + _("scroll"),
-            "   ", ("Esc", "bold $accent"), " " + escape,
+            "   ", ("j k", ink.KEY), " " + _("scroll"),
+            "   ", ("Esc", ink.KEY), " " + escape,
         )  # fmt: skip
 
     def action_back(self) -> None:
@@ -122,7 +122,7 @@ class LedgerScreen(ModalScreen[bool | None]):
 
     def action_cover(self) -> None:
         if self.is_current:
-            self.dismiss(True)
+            self.dismiss(self._sight.snapshot.you is not None or None)
 
     def action_order(self) -> None:
         self._newest_first = not self._newest_first
@@ -138,12 +138,32 @@ def newest(sight: Sight, width: int, height: int) -> Content:
     game = sight.snapshot.game
     if game is None or sight.covered or height < 5:
         return Content("")
-    totals = _totals(sight, width)
-    room = height - 2 - (totals.plain.count("\n") + 1)
     rows = [row for sale in reversed(game.history) for row in _sale(sight, sale, width)]
     if not rows:
-        return Content("")
-    return ink.rows([_columns(sight, width), *rows[:room], Content(""), totals])
+        short_rules = Content("\n").join(map(Content, rules_help.in_short(len(game.seats))))
+        heading = Content.styled(_("QE IN A MINUTE"), ink.QUIET)
+        lines = [heading, *short_rules.wrap(width - 2)]
+        return ink.rows(line.pad_left(1) for line in lines[:height])
+    totals = _totals(sight, width)
+    legend = Content.styled(_legend(sight, width), ink.QUIET)
+    room = height - 3 - (totals.plain.count("\n") + 1)
+    return ink.rows([_columns(sight, width), *rows[:room], Content(""), totals, legend])
+
+
+def _legend(sight: Sight, width: int) -> str:
+    """What the marks mean."""
+    marks = [_("* bought"), _("o opening")]
+    game = sight.snapshot.game
+    if game is not None and game.result is None:
+        if sight.snapshot.you is not None:
+            marks.append(_("a as auctioneer"))
+            if len(game.seats) == 5:
+                marks.append(_("p peeked"))
+            seat = sight.snapshot.you.seat
+            if any(seat in tied for sale in game.history for tied in sale.ties):
+                marks.append(_("= tied with you"))
+        marks += [_("> more than"), _("? unknown")]
+    return ink.fitting(width, *(" " + gap.join(marks) for gap in ("   ", "  ")))
 
 
 def all_bids(sight: Sight, width: int) -> list[Content]:
@@ -203,7 +223,8 @@ def _cell(
     known = stage.get(seat)
     won = seat == sale.winner and number == facts.winning_stage(sale)
     bid_here = number == 0 or seat in sale.ties[number - 1]
-    mark = "*" if won else _mark(known)
+    over = snapshot.game is not None and snapshot.game.result is not None
+    mark = "*" if won else _mark(known, over)
     if known is not None:
         return _figure(short(known.amount, cells - 3), mark, won, cells)
     if not bid_here:
@@ -211,15 +232,18 @@ def _cell(
     if won and sale.price is not None:
         return _figure(short(sale.price, cells - 3), mark, won, cells)
     if won:
-        floor = ">" + short(facts.price_floor(snapshot, sale) - 1, cells - 4)
+        floor = ">" + short(facts.price_floor(snapshot, sale) - 1, cells - 4, floor=True)
         return _figure(floor, mark, won, cells)
     if seat in sale.zeros:
         return _figure("0", " ", False, cells)
     return Content.styled(ink.right("?", cells - 2) + "  ", ink.FAINT)
 
 
-def _mark(known: Known | None) -> str:
-    return _MARKS.get(known.source, " ") if known is not None else " "
+def _mark(known: Known | None, over: bool) -> str:
+    """Where a bid is known from; once all are turned up that says nothing any more."""
+    if known is None or (over and known.source != facts.OPENING):
+        return " "
+    return _MARKS.get(known.source, " ")
 
 
 def _figure(figure: str, mark: str, won: bool, cells: int) -> Content:
@@ -248,7 +272,9 @@ def _totals(sight: Sight, width: int) -> Content:
     least: list[ink.Piece] = [(ink.left(" " + _("at least"), _AUCTION), ink.QUIET)]
     for purse in facts.purses(snapshot):
         known.append(ink.right(short(purse.known, cells - 3), cells - 2) + "  ")
-        floor = short(purse.at_least, cells - 3)
+        floor = short(purse.at_least, cells - 3, floor=True)
         least.append((ink.right(floor, cells - 2), "bold"))
         least.append(("+ " if purse.hidden else "  ", ink.WARN))
+    if snapshot.you is None:
+        return ink.text(*least)
     return ink.rows([ink.text(*known), ink.text(*least)])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rich.cells import cell_len, set_cell_size
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding
@@ -19,15 +18,14 @@ from protocol.messages import AddBot, Body, Move, Reacted, Remove, Room, Say, Se
 from protocol.text import CHAT_LENGTH, chat, printable, tidy
 from qe_tui.i18n import _, ngettext
 from qe_tui.model import Snapshot
-from qe_tui.screens.form import TableForm, Wishes, clock_name
+from qe_tui.screens import lobby_words
+from qe_tui.screens.form import TableForm, Wishes
 from qe_tui.screens.parts import Banner, ChatLog, Headline, Picks, TopLine, key_line
 from qe_tui.screens.prompts import Choice, Choose
+from qe_tui.screens.rules_help import RulesHelp
 
 if TYPE_CHECKING:
     from qe_tui.app import QEApp
-
-FEWEST = 3
-"""Players that a game needs."""
 
 ADDRESSES_LOW, ADDRESSES_HIGH = 2, 5
 """How many of the host's addresses are shown on a low and on a high screen."""
@@ -46,7 +44,7 @@ class LobbyScreen(Screen[None]):
 
     BINDINGS = [
         Binding("s", "start", _("Start")),
-        Binding("a", "add_bot", _("Add computer")),
+        Binding("a", "add_bot", _("Computer"), tooltip=_("Seats a computer player")),
         Binding("x", "remove", _("Remove")),
         Binding("left_square_bracket,shift+up", "move(-1)", _("Up"), key_display="[", group=_MOVE),
         Binding(
@@ -54,7 +52,8 @@ class LobbyScreen(Screen[None]):
         ),
         Binding("o", "options", _("Options")),
         Binding("slash", "chat", _("Chat"), key_display="/"),
-        Binding("escape", "leave", _("Leave")),
+        Binding("question_mark", "rules", _("Rules"), key_display="?"),
+        Binding("escape", "leave", _("Leave"), key_display="Esc"),
     ]
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (110, "-wide")]
     VERTICAL_BREAKPOINTS = [(0, "-low"), (32, "-high")]
@@ -72,7 +71,7 @@ class LobbyScreen(Screen[None]):
         with Horizontal(id="lobby"):
             with Vertical(id="table"):
                 yield Static(
-                    Content.styled(_line("", _("SEAT"), _("PLAYER"), ""), "$text-muted"),
+                    Content.styled(lobby_words.line("", _("SEAT"), _("PLAYER"), ""), "$text-muted"),
                     id="heading",
                 )
                 yield Seats(id="seats", compact=True)
@@ -105,9 +104,9 @@ class LobbyScreen(Screen[None]):
             + watching.format(n=room.spectators),
         )
         self.query_one(Banner).say(snapshot.lost)
-        self.query_one(Headline).say(_headline(snapshot))
+        self.query_one(Headline).say(lobby_words.headline(snapshot))
         self._show_seats(room)
-        self.query_one("#rules", Static).update(_rules(room, self.has_class("-high")))
+        self.query_one("#rules", Static).update(lobby_words.rules(room, self.has_class("-high")))
         self._show_tell(snapshot)
         self.query_one(ChatLog).show(snapshot.said)
         self.refresh_bindings()
@@ -124,7 +123,7 @@ class LobbyScreen(Screen[None]):
         tell.set_class(bool(snapshot.addresses), "-own")
         tell.border_title = _("Tell the others") if snapshot.addresses else None
         tell.update(
-            _tell(
+            lobby_words.tell(
                 snapshot,
                 tls=visit is None or visit.where.tls,
                 most=ADDRESSES_HIGH if self.has_class("-high") else ADDRESSES_LOW,
@@ -133,9 +132,11 @@ class LobbyScreen(Screen[None]):
 
     def _show_seats(self, room: Room) -> None:
         seats = self.query_one(Seats)
+        # The keys are about the highlighted seat, and only the host has any.
+        seats.set_class(self._snapshot is None or not self._snapshot.hosting, "-idle")
         highlighted = seats.highlighted
         air = "\n" if self.has_class("-high") else ""
-        prompts = [Content.assemble(air, _seat(room, seat), air) for seat in room.seats]
+        prompts = [Content.assemble(air, lobby_words.seat(room, seat), air) for seat in room.seats]
         if seats.option_count == len(prompts):
             for index, prompt in enumerate(prompts):
                 seats.replace_option_prompt_at_index(index, prompt)
@@ -163,7 +164,7 @@ class LobbyScreen(Screen[None]):
         snapshot = self._snapshot
         if action in ("start", "add_bot", "remove", "move", "options"):
             return snapshot is not None and snapshot.hosting
-        if action == "chat":
+        if action in ("chat", "rules"):
             return snapshot is not None
         return True
 
@@ -171,7 +172,7 @@ class LobbyScreen(Screen[None]):
         snapshot = self._snapshot
         if snapshot is None:
             return
-        if missing := _missing(snapshot.room):
+        if missing := lobby_words.missing(snapshot.room):
             self.notify(missing, severity="warning", markup=False)
             return
         self._ask(Start())
@@ -194,7 +195,11 @@ class LobbyScreen(Screen[None]):
         if seat is None or seat.kind == "open":
             return
         if self._room is not None and seat.seat == self._room.me:
-            self.action_leave()
+            self.notify(
+                _("That is your own seat. Esc leaves the table."),
+                severity="warning",
+                markup=False,
+            )
         elif seat.kind == "human":
 
             def answered(choice: str | None) -> None:
@@ -239,6 +244,10 @@ class LobbyScreen(Screen[None]):
         self.app.push_screen(
             TableForm(Wishes.of(room), creating=False, locked=room.locked), answered
         )
+
+    def action_rules(self) -> None:
+        if self._snapshot is not None:
+            self.app.push_screen(RulesHelp(self._snapshot))
 
     def action_chat(self) -> None:
         self.query_one("#say", Input).focus()
@@ -286,103 +295,3 @@ class LobbyScreen(Screen[None]):
                 self.notify(printable(str(error)), severity="warning", markup=False)
 
         self.run_worker(ask(), group="ask", exit_on_error=False)
-
-
-# --- Words ------------------------------------------------------------------------------------
-
-
-def _missing(room: Room) -> str | None:
-    """What a start still lacks, as a sentence."""
-    short = FEWEST - sum(seat.kind != "open" for seat in room.seats)
-    if short > 0:
-        return ngettext(
-            "A game needs three players: {n} more. a adds a computer.",
-            "A game needs three players: {n} more. a adds a computer.",
-            short,
-        ).format(n=short)
-    return None
-
-
-def _headline(snapshot: Snapshot) -> str:
-    room = snapshot.room
-    open_seats = sum(seat.kind == "open" for seat in room.seats)
-    waits = ngettext("{n} seat is open.", "{n} seats are open.", open_seats).format(n=open_seats)
-    if room.standing:
-        return _("It starts by itself when all seats are taken.  {waits}").format(waits=waits)
-    if snapshot.hosting:
-        if missing := _missing(room):
-            return missing
-        if not open_seats:
-            return _("Everybody is here.  s starts the game.")
-        return _("s starts the game, without the open seats.  {waits}").format(waits=waits)
-    host = "" if room.host is None else printable(room.seats[room.host].name)
-    sentence = (
-        _("{host} starts the game.").format(host=host) if host else _("The host starts the game.")
-    )
-    if room.me is None:
-        sentence = _("You are watching.") + "  " + sentence
-    return sentence + ("  " + waits if open_seats else "")
-
-
-def _seat(room: Room, seat: SeatInfo) -> Content:
-    mine = seat.seat == room.me
-    name = printable(seat.name)
-    match seat.kind:
-        case "open":
-            return Content.styled(
-                _line(" ", str(seat.seat + 1), _("open"), _("whoever joins")), "$text-muted"
-            )
-        case "bot" | "stand_in":
-            what = _("computer")
-            if seat.level:
-                what += f", {printable(seat.level)}"
-        case _:
-            what = _("away") if not seat.connected else ""
-    if mine:
-        what = _("you")
-    if seat.seat == room.host:
-        what += (", " if what else "") + _("host of the table")
-    return Content.styled(
-        _line(">" if mine else " ", str(seat.seat + 1), name, what), "bold" if mine else ""
-    )
-
-
-def _line(mark: str, number: str, name: str, what: str) -> str:
-    return f" {mark or ' '} {set_cell_size(number, 5)} {set_cell_size(name, 22)} {what}"
-
-
-def _rules(room: Room, high: bool) -> Content:
-    wishes = Wishes.of(room)
-    pairs = [
-        (_("clock"), clock_name(wishes.options.turn_seconds)),
-        (_("notes"), _("kept") if wishes.notes else _("none, by memory")),
-        (_("opens"), _("the host") if wishes.first == "host" else _("at random")),
-        (_("password"), _("yes") if room.locked else _("none")),
-    ]
-    if wishes.options.start_when_full or room.standing:
-        pairs.append((_("starts"), _("when full")))
-    width = max(cell_len(label) for label, _value in pairs) if high else 0
-    return Content("\n" if high else "   ").join(
-        [
-            Content.assemble(
-                (f"{set_cell_size(label, width or cell_len(label))} ", "$text-muted"), value
-            )
-            for label, value in pairs
-        ]
-    )
-
-
-def _tell(snapshot: Snapshot, tls: bool, most: int) -> Content:
-    """What to tell others: the addresses where this client runs the host, else the code."""
-    if not snapshot.addresses:
-        return Content.assemble(
-            (_("The others find this table as "), "$text-muted"),
-            (printable(snapshot.table), "bold $secondary"),
-        )
-    flags = "" if tls else " --no-tls"
-    return Content("\n").join(
-        [
-            Content.styled(f"qe join {printable(address)}{flags}", "bold $secondary")
-            for address in snapshot.addresses[:most]
-        ]
-    )

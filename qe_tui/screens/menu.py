@@ -55,7 +55,7 @@ class MenuScreen(Screen[None]):
                 _entry("play", "p", _("Play now"), _("against computers, on this machine")),
                 _entry("host", "h", _("Host a table"), _("others join you over the network")),
                 _entry("join", "j", _("Join a table"), _("by the address its host tells you")),
-                _entry("watch", "w", _("Watch"), _("look over everybody's shoulders")),
+                _entry("watch", "w", _("Watch"), _("see what everybody at a table may see")),
                 id="ways",
             )
         yield key_line()

@@ -12,21 +12,17 @@ from textual.timer import Timer
 
 from protocol import qe
 from qe_tui import words
-from qe_tui.amounts import grouped, magnitude, short
+from qe_tui.amounts import short
 from qe_tui.i18n import _
 from qe_tui.model import Snapshot
 from qe_tui.screens import table_facts as facts
 from qe_tui.screens import table_fairness as fairness
 from qe_tui.screens import table_words
 from qe_tui.screens.ledger import all_bids
+from qe_tui.screens.reveal import STAMP, printed_most, reveal
 from qe_tui.screens.table_facts import Sight
 from qe_tui.widgets import ink
 from qe_tui.widgets.ink import Painted
-
-CLIMB = 5.0
-"""Seconds in which the spendings climb; the last two of them race."""
-STAMP = 7.0
-"""Seconds until the score sheet comes."""
 
 
 class OverPanel(Vertical):
@@ -107,66 +103,6 @@ class OverPanel(Vertical):
         return _sheet(sight.snapshot, game, game.result, self._said, self._now(), width, height)
 
 
-# --- The reveal -----------------------------------------------------------------------------
-
-
-def reveal(snapshot: Snapshot, result: qe.Result, age: float, width: int, height: int) -> Content:
-    """The spendings at a moment of the reveal: on a log scale, then the stamp on the highest."""
-    most = max(magnitude(int(line.spent)) for line in result.seats) or 1.0
-    # The third-highest is passed at two thirds of the time; what is left is the race.
-    sizes = sorted((magnitude(int(line.spent)) for line in result.seats), reverse=True)
-    third = sizes[2] if len(sizes) > 2 else most
-    front = _front(age, third, most)
-    lines = [Content(""), ink.middle(Content.styled(_("THE CHEQUES ARE TURNED UP"), "bold"), width)]
-    lines.append(Content(""))
-    bar = max(10, width - 46)
-    for line in result.seats:
-        size = magnitude(int(line.spent))
-        here = min(size, front)
-        amount = int(line.spent) if size <= front else _climbed(here)
-        racing = size > front
-        style = ink.MINE if racing else "bold"
-        stamp: ink.Piece = ""
-        if age >= CLIMB and line.eliminated:
-            style, stamp = ink.BAD, (" " + _("OUT") + " ", "$background on $error bold")
-        lines += [
-            ink.text(
-                "  ",
-                (ink.left(table_words.Who(snapshot, line.seat), 13), "bold"),
-                ("█" * round(bar * here / most), "$primary" if style == "bold" else style),
-            ),
-            ink.text(" " * 15, (grouped(amount, 40), style), "  ", stamp),
-        ]
-        if height > 24:
-            lines.append(Content(""))
-    lines.append(Content(""))
-    if age < CLIMB:
-        lines.append(
-            Content.styled("  " + _("Who printed most is out.  Any key skips this."), ink.QUIET)
-        )
-    else:
-        lines.append(Content.styled("  " + _printed_most(snapshot, result), "bold"))
-    return ink.rows(lines[:height])
-
-
-def _front(age: float, third: float, most: float) -> float:
-    """How far the climb has come, as a magnitude."""
-    part = min(1.0, age / CLIMB)
-    if part < 0.6:
-        return third * part / 0.6
-    return third + (most - third) * (part - 0.6) / 0.4
-
-
-def _climbed(size: float) -> int:
-    """An amount of a magnitude, for show."""
-    exponent = size - 1.0
-    if exponent <= 0:
-        return 0
-    whole = int(exponent)
-    head = round(10 ** (exponent - whole) * 1_000_000)
-    return int(head * 10 ** (whole - 6)) if whole >= 6 else head // 10 ** (6 - whole)
-
-
 # --- The score sheet ------------------------------------------------------------------------
 
 
@@ -181,7 +117,8 @@ def _sheet(
 ) -> Content:
     table = _table(snapshot, game, result, width)
     loud = ink.middle(Content.styled(winners(snapshot, game, result, width), ink.MINE), width)
-    out = ink.middle(Content.styled(_printed_most(snapshot, result), ink.BAD), width)
+    printed = ink.cut(printed_most(snapshot, result), width - 2)
+    out = ink.middle(Content.styled(printed, ink.BAD), width)
     foot = [
         _cheque_that_did_it(snapshot, game, result, width),
         _what_you_knew(snapshot, game, result, width),
@@ -213,12 +150,16 @@ def winners(snapshot: Snapshot, game: qe.Game, result: qe.Result, width: int) ->
     if not result.winners:
         text = _("NOBODY WINS: ALL SPENT THE SAME")
     else:
+        me = facts.me(snapshot)
+        shown = {seat: ink.cut(words.name(snapshot.room, seat), 20) for seat in result.winners}
         names = [
-            f"{ink.cut(words.name(snapshot.room, seat), 20).upper()} ({game.seats[seat].nation})"
-            for seat in result.winners
+            _("YOU") if seat == me else f"{name.upper()} ({game.seats[seat].nation})"
+            for seat, name in shown.items()
         ]
         total = by_seat[result.winners[0]].total
-        if len(names) == 1:
+        if result.winners == [me]:
+            text = _("YOU WIN WITH {total} VP").format(total=total)
+        elif len(names) == 1:
             text = _("{name} WINS WITH {total} VP").format(name=names[0], total=total)
         else:
             text = _("{names} SHARE IT WITH {total} VP").format(
@@ -226,26 +167,6 @@ def winners(snapshot: Snapshot, game: qe.Game, result: qe.Result, width: int) ->
             )
     spaced = " ".join(text)
     return spaced if cell_len(spaced) <= width - 4 else ink.cut(text, width - 2)
-
-
-def _printed_most(snapshot: Snapshot, result: qe.Result) -> str:
-    out = [line for line in result.seats if line.eliminated]
-    if not out:
-        return ""
-    names = [table_words.Who(snapshot, out[0].seat)]
-    names += [table_words.who(snapshot, line.seat) for line in out[1:]]
-    amount = grouped(out[0].spent, 30)
-    if len(out) == 1:
-        if out[0].seat == facts.me(snapshot):
-            return _("You printed {amount} and are OUT, with {total} VP on the table").format(
-                amount=amount, total=out[0].total
-            )
-        return _("{name} printed {amount} and is OUT, with {total} VP on the table").format(
-            name=names[0], amount=amount, total=out[0].total
-        )
-    return _("{names} printed {amount} each and are OUT").format(
-        names=words.listed(names), amount=amount
-    )
 
 
 def _table(snapshot: Snapshot, game: qe.Game, result: qe.Result, width: int) -> list[Content]:
@@ -311,6 +232,8 @@ def _cheque_that_did_it(
 ) -> Content:
     """The dearest cheque of whoever is out."""
     out = {line.seat for line in result.seats if line.eliminated}
+    if len(out) == len(result.seats):
+        return Content("")
     bought = [sale for sale in game.history if sale.winner in out and sale.price is not None]
     if not bought:
         return Content("")
@@ -318,15 +241,19 @@ def _cheque_that_did_it(
     assert sale.winner is not None
     bids = facts.standing(snapshot, sale.auction)
     others = [bid.amount for seat, bid in bids.items() if seat != sale.winner]
-    text = _("The cheque that did it: auction {number}, {tile}, {name} paid {amount}").format(
-        number=sale.auction,
-        tile=words.tile(sale.tile),
-        name=table_words.who(snapshot, sale.winner),
-        amount=short(sale.price or "0", 14),
-    )
-    if others:
-        text += "; " + _("next was {amount}").format(amount=short(max(others), 12))
-    return Content(" " + ink.cut(text, width - 1))
+    name, tile = table_words.who(snapshot, sale.winner), words.tile(sale.tile)
+    start = _("The cheque that did it: ")
+    told = _("auction {number}, {tile}, {name} paid {amount}")
+    wordings = []
+    for cells in (14, 9):
+        paid = told.format(
+            number=sale.auction, tile=tile, name=name, amount=short(sale.price or "0", cells)
+        )
+        if others:
+            beside = "; " + _("next was {amount}").format(amount=short(max(others), cells))
+            wordings.append(start + paid + beside)
+        wordings.append(start + paid)
+    return Content(" " + ink.fitting(width - 1, *wordings))
 
 
 def _what_you_knew(snapshot: Snapshot, game: qe.Game, result: qe.Result, width: int) -> Content:
@@ -337,11 +264,19 @@ def _what_you_knew(snapshot: Snapshot, game: qe.Game, result: qe.Result, width: 
     seat = facts.me(snapshot)
     text = ""
     if seat is not None and out and out[0].seat != seat:
-        text = _("You knew of {known} that {name} had spent.  It was {spent}.").format(
-            known=short(facts.before_the_end(snapshot, out[0].seat), 11),
-            name=table_words.who(snapshot, out[0].seat),
-            spent=short(out[0].spent, 11),
+        known = facts.before_the_end(snapshot, out[0].seat)
+        told = _("You knew of {known} that {name} had spent.  It was {spent}.")
+        name = table_words.who(snapshot, out[0].seat)
+        text = ink.fitting(
+            width - check.cell_length - 3,
+            *(
+                told.format(known=short(known, cells), name=name, spent=short(out[0].spent, cells))
+                for cells in (11, 9, 7)
+            ),
+            _("You knew of {known} of it.").format(known=short(known, 9)),
         )
+    if not text:
+        return check.pad_left(1)
     return ink.ends(Content(" " + text), check, width)
 
 

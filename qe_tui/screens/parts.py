@@ -40,7 +40,7 @@ class TopLine(Horizontal):
 class Picks(OptionList):
     """A list to choose from, whose Enter is named in the key line."""
 
-    BINDINGS = [Binding("enter", "select", _("Choose"))]
+    BINDINGS = [Binding("enter", "select", _("Choose"), key_display="Enter")]
 
 
 class Tick(Checkbox):

@@ -41,8 +41,8 @@ class RulesHelp(ModalScreen[None]):
                     yield Static(paragraph, classes="paragraph")
         yield Static(
             ink.text(
-                " ", ("j k", "bold $accent"), " " + _("scroll"),
-                "   ", ("Esc", "bold $accent"), " " + _("back to the table"),
+                " ", ("j k", ink.KEY), " " + _("scroll"),
+                "   ", ("Esc", ink.KEY), " " + _("back to the table"),
             ),
             id="rules-keys",
         )  # fmt: skip
@@ -51,10 +51,13 @@ class RulesHelp(ModalScreen[None]):
         players = (
             len(self._snapshot.game.seats) if self._snapshot.game else self._snapshot.room.size
         )
-        yield _("QE IN A MINUTE"), [Content(text) for text in _short(players)]
+        yield _("QE IN A MINUTE"), [Content(text) for text in in_short(players)]
         yield (
             _("POINTS WITH {players} PLAYERS").format(players=players),
-            [ink.text((ink.left(what, 18), "bold"), points) for what, points in _points(players)],
+            [
+                ink.text((ink.left(what, 18), "bold"), ": ".join(filter(None, (of, figures))))
+                for what, of, figures in points(players)
+            ],
         )
         yield (
             _("WRITING AMOUNTS"),
@@ -72,20 +75,25 @@ class RulesHelp(ModalScreen[None]):
             _("KEYS"),
             [
                 ink.text(
-                    (ink.left("Enter", 7), "bold $accent"),
+                    (ink.left("Enter", 7), ink.KEY),
                     _("Seals your bid. It does nothing for a moment after the focus has moved."),
                 ),
                 *(
-                    ink.text((ink.left(deed.shown, 7), "bold $accent"), deed.about)
-                    for deed in actions.DEEDS
+                    ink.text((ink.left(deed.shown, 7), ink.KEY), deed.about)
+                    for deed in self._deeds()
                 ),
-                ink.text((ink.left("Ctrl+P", 7), "bold $accent"), _("The palette: all of this.")),
+                ink.text((ink.left("Ctrl+P", 7), ink.KEY), _("The palette: all of this.")),
                 ink.text(
-                    (ink.left("Ctrl+Q", 7), "bold $accent"),
+                    (ink.left("Ctrl+Q", 7), ink.KEY),
                     _("Leaves at once. Your seat is kept; start again to come back to it."),
                 ),
             ],
         )
+
+    def _deeds(self) -> list[actions.Deed]:
+        """What can be done now, then what cannot be done yet."""
+        now = [deed.name for deed in actions.possible(self._snapshot)]
+        return sorted(actions.DEEDS, key=lambda deed: deed.name not in now)
 
     def action_back(self) -> None:
         if self.is_current:
@@ -95,7 +103,8 @@ class RulesHelp(ModalScreen[None]):
         self.query_one("#rules").scroll_relative(y=rows, animate=False)
 
 
-def _short(players: int) -> list[str]:
+def in_short(players: int) -> list[str]:
+    """The rules for so many players, in a few paragraphs."""
     lines = [
         _(
             "You print money to buy companies. There is no budget, but whoever has printed most "
@@ -105,12 +114,13 @@ def _short(players: int) -> list[str]:
         _(
             "One after the other is auctioneer and opens with a bid that all see. The others bid "
             "in secret: anything, zero too, but never exactly the opening bid. The highest bid "
-            "takes the tile. Only the auctioneer sees the bids; only auctioneer and winner know "
-            "the price, unless the auctioneer wins."
+            "takes the tile, and its amount counts as printed; all other bids cost nothing. Only "
+            "the auctioneer sees the bids; only auctioneer and winner know the price, unless the "
+            "auctioneer wins."
         ),
         _(
-            "Who tie for the highest bid again, higher or lower; the others' bids stand. After a "
-            "third tie in a row the highest amount that only one player bid wins."
+            "Those who tie for the highest bid bid again, higher or lower; the others' bids "
+            "stand. After a third tie in a row the highest amount that only one player bid wins."
         ),
     ]
     if players == 3:
@@ -132,31 +142,29 @@ def _short(players: int) -> list[str]:
     return lines
 
 
-def _points(players: int) -> list[tuple[str, str]]:
+def points(players: int) -> list[tuple[str, str, str]]:
+    """The categories, for what each gives points, and how many for how many."""
     five = players == 5
-    rows = [(_("companies"), _("the values of your tiles"))]
+    rows = [(_("companies"), _("values of your tiles"), "")]
     if players > 3:
-        rows.append((_("zero bids"), _("2 each, one a round")))
-    rows += [
+        rows.append((_("zero bids"), "", _("2 each, one a round")))
+    return [
+        *rows,
         (
             _("nationalization"),
-            _("tiles of your own nation, 1/2/3: 3/6/10")
-            if five
-            else _("tiles of your own nation, 1/2/3/4: 1/3/6/10"),
+            _("tiles of your own nation"),
+            _("1/2/3 give 3/6/10") if five else _("1/2/3/4 give 1/3/6/10"),
         ),
         (
             _("monopolization"),
-            _("pieces of one industry, 2/3/4: 6/10/16")
-            if five
-            else _("pieces of one industry, 2/3/4: 3/6/10"),
+            _("pieces of one industry"),
+            _("2/3/4 give 6/10/16") if five else _("2/3/4 give 3/6/10"),
         ),
         (
             _("diversification"),
-            _("each set of different industries, 3/4/5: 8/12/17")
-            if five
-            else _("each set of different industries, 3/4: 4/8"),
+            _("each set of different industries"),
+            _("3/4/5 give 8/12/17") if five else _("3/4 give 4/8"),
         ),
-        (_("least spent"), _("7 (all who tie)") if five else _("6 (all who tie)")),
-        (_("your token"), _("counts as a tile in monopolization and diversification")),
+        (_("least spent"), "", _("7 (all who tie)") if five else _("6 (all who tie)")),
+        (_("your token"), _("counts as a tile in monopolization and diversification"), ""),
     ]
-    return rows

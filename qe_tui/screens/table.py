@@ -6,6 +6,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
 from textual import events
 from textual.app import ComposeResult
@@ -160,16 +161,18 @@ class TableScreen(Screen[None]):
 
     def _paint_chat(self, sight: Sight, width: int, height: int) -> Content:
         mood, until = self._mood_line
-        return lines.chat(sight, mood if self._now() < until else "", width)
+        return lines.chat(sight, mood if self._now() < until else "", width, height)
 
     def _paint_keys(self, sight: Sight, width: int, height: int) -> Content:
         snapshot = sight.snapshot
         game, seated = snapshot.game, facts.me(snapshot) is not None
         may_bid = snapshot.you is not None and snapshot.you.may_bid is not None
-        seal = ""
+        first = None
         sealed = facts.sealed(snapshot) is not None and not self.cheque.typing
-        if may_bid and game is not None and not sealed:
-            seal = _("open") if game.phase == "opening" else _("seal")
+        if self._reading:
+            first = ("0-9", _("bid"))
+        elif may_bid and game is not None and not sealed:
+            first = (_("Enter"), _("open") if game.phase == "opening" else _("seal"))
         tail = _("quit")
         if seated and snapshot.game is not None and snapshot.game.result is None:
             tail = _("leave, seat is kept")
@@ -177,7 +180,12 @@ class TableScreen(Screen[None]):
         if width < 100:
             spared = {"react"} if may_bid else {"react", "rules"} if self.has_class("-over") else ()
             deeds = [deed for deed in deeds if deed.name not in spared]
-        return lines.keys(deeds, seal, tail, width)
+        if self._covered:
+            deeds = [
+                replace(deed, label=_("uncover")) if deed.name == "cover" else deed
+                for deed in deeds
+            ]
+        return lines.keys(deeds, first, tail, width)
 
     @property
     def snapshot(self) -> Snapshot | None:
@@ -484,10 +492,8 @@ class TableScreen(Screen[None]):
             self._ask_for(StandIn(seat=seat))
 
     def _do_release(self, sight: Sight) -> None:
-        for info in sight.snapshot.room.seats:
-            gone = info.kind == "human" and not info.connected
-            if (gone or info.kind == "stand_in") and not info.released:
-                self._ask_for(Release(seat=info.seat))
+        for seat in actions.release_seats(sight.snapshot):
+            self._ask_for(Release(seat=seat))
 
     def _do_leave(self, sight: Sight) -> None:
         self._desk.leave_table()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -94,6 +94,10 @@ DEEDS: tuple[Deed, ...] = (
     Deed("stand_in", "f5", "F5", _("stand-in"),
          _("The host lets a computer play for whoever is away."),
          lambda snapshot: _may_pause(snapshot) and bool(away_seats(snapshot)), in_line=False),
+    Deed("release", "f6", "F6", _("give the seat to others"),
+         _("The host opens the seats of those who are away or stood in for: whoever joins gets "
+           "one."),
+         lambda snapshot: _may_pause(snapshot) and bool(release_seats(snapshot)), in_line=False),
     Deed("leave", "l", "l", _("leave"),
          _("Goes back to the menu."), lambda snapshot: _over(snapshot) or not _seated(snapshot)),
     Deed("give_up", "f9", "F9", _("give up the seat"),
@@ -109,10 +113,33 @@ def away_seats(snapshot: Snapshot) -> list[int]:
     ]
 
 
+def release_seats(snapshot: Snapshot) -> list[int]:
+    """Seats of people who are away or stood in for, and that nobody else may take yet."""
+    return [
+        info.seat
+        for info in snapshot.room.seats
+        if not info.released
+        and (info.kind == "stand_in" or (info.kind == "human" and not info.connected))
+    ]
+
+
 def possible(snapshot: Snapshot | None) -> Iterator[Deed]:
-    """What can be done now."""
-    if snapshot is not None:
-        yield from (deed for deed in DEEDS if deed.possible(snapshot))
+    """What can be done now; in the key line, and called, as it is now."""
+    if snapshot is None:
+        return
+    for deed in DEEDS:
+        if not deed.possible(snapshot):
+            continue
+        if deed.name == "pause" and snapshot.room.paused:
+            yield replace(deed, label=_("go on"), in_line=True)
+        elif deed.name == "stand_in" and set(away_seats(snapshot)) & _awaited(snapshot):
+            yield replace(deed, in_line=True)
+        else:
+            yield deed
+
+
+def _awaited(snapshot: Snapshot) -> set[int]:
+    return set(snapshot.game.waiting) if snapshot.game is not None else set()
 
 
 def deed(name: str) -> Deed:

@@ -25,8 +25,8 @@ class ReactScreen(ModalScreen[str | None]):
         pieces: list[ink.Piece] = [(" " + _("React:"), "bold")]
         for kind, (key, label, _sentence) in words.REACTIONS.items():
             click = Style.from_meta({"@click": f"screen.choose({kind!r})"})
-            pieces += ["   ", ink.text((key, "bold $accent"), " " + label).stylize(click)]
-        pieces += ["   ", ("Esc", "bold $accent"), " " + _("back")]
+            pieces += ["   ", ink.text((key, ink.KEY), " " + label).stylize(click)]
+        pieces += ["   ", ("Esc", ink.KEY), " " + _("back")]
         yield Static(Content.assemble(*pieces), id="react")
 
     def on_key(self, event: events.Key) -> None:

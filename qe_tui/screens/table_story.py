@@ -129,8 +129,8 @@ class StoryScreen(ModalScreen[None]):
             yield Static(Content(story(self._sight.snapshot)))
         yield Static(
             ink.text(
-                " ", ("j k", "bold $accent"), " " + _("scroll"),
-                "   ", ("Esc", "bold $accent"), " " + _("back"),
+                " ", ("j k", ink.KEY), " " + _("scroll"),
+                "   ", ("Esc", ink.KEY), " " + _("back"),
             ),
             id="story-keys",
         )  # fmt: skip

@@ -5,14 +5,17 @@ Names in them are fit to be shown (`protocol.text.printable`), but not of any gi
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+
 from rich.cells import cell_len, set_cell_size
 
 from protocol import qe
 from qe_tui import words
-from qe_tui.amounts import grouped, short
+from qe_tui.amounts import short
 from qe_tui.i18n import _, ngettext
 from qe_tui.model import Snapshot
 from qe_tui.screens import table_facts as facts
+from qe_tui.screens.table_facts import Sight
 
 NAME_CELLS = 12
 
@@ -40,94 +43,126 @@ def _cut(name: str) -> str:
 # --- The one line that says what to do ------------------------------------------------------
 
 
-def todo(snapshot: Snapshot, tied: frozenset[int]) -> tuple[str, str]:
-    """A few loud words, and the rest of it: who sees it, what is not allowed. Sentences are two
-    spaces apart."""
+Todo = tuple[str, Sequence[str]]
+"""A few loud words, and the rest of it in wordings that get shorter: who sees it, what is not
+allowed. Sentences are two spaces apart."""
+
+
+def todo(sight: Sight) -> Todo:
+    """The one line that says what to do."""
+    snapshot, tied = sight.snapshot, sight.tied
     game, you = snapshot.game, snapshot.you
     if game is None:
-        return "", ""
+        return "", [""]
     if game.phase == "over":
-        return _("GAME OVER."), ""
+        return _("GAME OVER."), [""]
     if you is None:
-        return _watching(snapshot, game)
+        return _watching(snapshot, game, tied)
     if you.may_bid is None:
         return _waiting_for_others(snapshot, game, you, tied)
     if game.phase == "opening":
-        return _("YOU OPEN."), _("Type an amount, at least 1.  Everybody sees it.")
+        return _opening(sight)
     if game.phase == "blind":
-        if facts.sealed(snapshot) is not None:
-            return _("SEALED."), _("Type again to change it.  A TIE, AND NOBODY GETS IT.")
-        return (
-            _("EVERYONE BIDS BLIND."),
-            _("No opening.  Nobody sees.  A TIE, AND NOBODY GETS IT."),
-        )
+        return _blind(sight)
     opener = "" if game.auctioneer is None else who(snapshot, game.auctioneer)
     if facts.sealed(snapshot) is not None:
-        return (
-            _("SEALED."),
-            _("Only {name} will see it.  Type again to change it while others think.").format(
-                name=opener
-            ),
+        only = _("Only {name} will see it.").format(name=opener)
+        change = _("Type to change it.")
+        still = ngettext("{names} still thinks.", "{names} still think.", len(game.waiting)).format(
+            names=listed(snapshot, game.waiting)
         )
+        return _("SEALED."), [f"{only}  {still}  {change}", f"{only}  {change}", only]
     limit = _("Any number but {amount}.").format(amount=short(game.opening or "0", 13))
+    shorter = _("Not {amount}.").format(amount=short(game.opening or "0", 13))
     if game.phase == "rebid":
-        others = [who(snapshot, seat) for seat in sorted(tied) if seat != you.seat]
-        return (
-            _("A TIE: BID AGAIN."),
-            _("You tied with {names}.  {limit}  Lower is fine.").format(
-                names=words.listed(others) or _("others"), limit=limit
-            ),
+        others = [seat for seat in sorted(tied) if seat != you.seat]
+        with_names = _("You tied with {names}.").format(
+            names=listed(snapshot, others) or _("others")
         )
+        lower = _("Lower is fine.")
+        wordings = [f"{with_names}  {limit}  {lower}", f"{with_names}  {shorter}  {lower}"]
+        if len(others) > 1:
+            count = _("You tied with {count} others.").format(count=len(others))
+            wordings += [f"{count}  {limit}  {lower}", f"{count}  {shorter}  {lower}"]
+        return _("A TIE: BID AGAIN."), wordings
     zero = _("Zero: +2 VP") if facts.zero_scores(snapshot) else _("Zero: no VP")
-    return (
-        _("YOUR SECRET BID."),
-        _("Only {name} will see it.  {limit}  {zero}").format(name=opener, limit=limit, zero=zero),
-    )
+    only = _("Only {name} will see it.").format(name=opener)
+    return _("YOUR SECRET BID."), [f"{only}  {limit}  {zero}", f"{only}  {shorter}  {zero}"]
 
 
-def _watching(snapshot: Snapshot, game: qe.Game) -> tuple[str, str]:
-    opener = "" if game.auctioneer is None else who(snapshot, game.auctioneer)
+def _opening(sight: Sight) -> Todo:
+    if not sight.reading:
+        return _("YOU OPEN."), [_("Type an amount, at least 1.  Everybody sees it.")]
+    return _("YOU OPEN."), [_("Type at least 1: your cheque comes up.  Everybody sees it.")]
+
+
+def _blind(sight: Sight) -> Todo:
+    tie = _("A TIE, AND NOBODY GETS IT.")
+    if facts.sealed(sight.snapshot) is not None:
+        return _("SEALED."), [_("Type again to change it.") + "  " + tie]
+    return _("EVERYONE BIDS BLIND."), [_("No opening.  Nobody sees.") + "  " + tie]
+
+
+def _watching(snapshot: Snapshot, game: qe.Game, tied: frozenset[int]) -> Todo:
     loud = _("YOU ARE WATCHING.")
     if game.phase == "opening":
-        return loud, _("{name} writes the opening bid, for all to see.").format(name=opener)
+        return loud, _writes_opening(snapshot, game)
     if game.phase == "blind":
-        return loud, _("All bid blind.  Nobody will see.  A tie, and nobody gets it.")
+        return loud, [_("All bid blind.") + "  " + _("A tie, and nobody gets it.")]
     if game.phase == "rebid":
-        return loud, _("A tie!  Those who tied bid again.")
-    return loud, _("Secret bids.  Only {name} will see them.").format(name=opener)
+        return loud, [
+            _("A tie!  {names} bid again.").format(names=listed(snapshot, tied, start=True)),
+            _("A tie!  Those who tied bid again."),
+        ]
+    opener = "" if game.auctioneer is None else who(snapshot, game.auctioneer)
+    return loud, [_("Secret bids.  Only {name} will see them.").format(name=opener)]
+
+
+def _writes_opening(snapshot: Snapshot, game: qe.Game) -> list[str]:
+    """That an opening is awaited, and what may be done where its writer is not there."""
+    seat = game.auctioneer
+    if seat is None:
+        return [""]
+    name = Who(snapshot, seat)
+    if not away(snapshot, seat):
+        return [_("{name} writes the opening bid, for all to see.").format(name=name)]
+    gone = _("{name} is away; the seat is kept.").format(name=name)
+    if not snapshot.hosting:
+        return [gone]
+    lets = _("F5 lets a computer play, F6 gives the seat to others.")
+    return [f"{gone}  {lets}", gone + "  " + _("F5 lets a computer play.")]
 
 
 def _waiting_for_others(
     snapshot: Snapshot, game: qe.Game, you: qe.You, tied: frozenset[int]
-) -> tuple[str, str]:
+) -> Todo:
     sale = facts.award_on_show(game)
     if game.phase == "opening" and sale is not None:
         if sale.auctioneer == you.seat:
-            return (
-                _("FOR YOUR EYES ONLY."),
-                _("The table heard: “{sentence}”").format(sentence=heard(snapshot, sale)),
-            )
-        return _("SOLD."), heard(snapshot, sale)
-    opener = "" if game.auctioneer is None else who(snapshot, game.auctioneer)
+            return _("FOR YOUR EYES ONLY."), told(snapshot, sale)
+        if game.auctioneer is None or not away(snapshot, game.auctioneer):
+            return _("SOLD."), [heard(snapshot, sale)]
     if game.phase == "opening":
-        return _("WAIT."), _("{name} writes the opening bid, for all to see.").format(name=opener)
+        return _("WAIT."), _writes_opening(snapshot, game)
     if game.phase == "rebid":
-        names = words.listed(
-            [Who(snapshot, min(tied))] + [who(snapshot, s) for s in sorted(tied)[1:]]
-        )
+        again = _("{names} bid again.").format(names=listed(snapshot, tied, start=True))
         if game.auctioneer == you.seat:
-            return _("A TIE."), _("{names} bid again.  What the others bid stands.").format(
-                names=names
-            )
-        return _("A TIE."), _("{names} bid again.  What you bid stands.").format(names=names)
-    return (
-        _("YOU OPENED."),
-        _("The others bid in secret.  When all have, only you see it."),
-    )
+            return _("A TIE."), [again + "  " + _("What the others bid stands."), again]
+        return _("A TIE."), [again + "  " + _("What you bid stands."), again]
+    return _("YOU OPENED."), [_("The others bid in secret.  When all have, only you see it.")]
+
+
+def listed(snapshot: Snapshot, seats: Iterable[int], *, start: bool = False) -> str:
+    """Seats as a sentence has them, or begins with them; the reader as `you`."""
+    names = [
+        (Who if start and not number else who)(snapshot, seat)
+        for number, seat in enumerate(sorted(seats))
+    ]
+    return words.listed(names)
 
 
 def heard(snapshot: Snapshot, sale: qe.Sale) -> str:
-    """What the auctioneer said to the table."""
+    """What became of an auction, for all to know."""
     if sale.winner is None:
         said = _("A tie: nobody gets it.")
     elif sale.winner == facts.me(snapshot):
@@ -139,12 +174,17 @@ def heard(snapshot: Snapshot, sale: qe.Sale) -> str:
     else:
         said = _("{name} buys it.").format(name=Who(snapshot, sale.winner))
     if sale.zeros:
-        said += " " + _("{names} bid zero.").format(
-            names=words.listed(
-                [Who(snapshot, sale.zeros[0])] + [who(snapshot, seat) for seat in sale.zeros[1:]]
-            )
-        )
+        said += "  " + _("{names} bid zero.").format(names=listed(snapshot, sale.zeros, start=True))
     return said
+
+
+def told(snapshot: Snapshot, sale: qe.Sale) -> list[str]:
+    """The same as the table heard it, where it is not about the reader; then without that."""
+    sentence = heard(snapshot, sale)
+    if facts.me(snapshot) in (sale.winner, *sale.zeros):
+        return [sentence]
+    quoted = _("The table heard: “{sentence}”").format(sentence=sentence.replace("  ", " "))
+    return [quoted, sentence]
 
 
 # --- Who is awaited -------------------------------------------------------------------------
@@ -156,27 +196,46 @@ def away(snapshot: Snapshot, seat: int) -> bool:
     return info.kind == "human" and not info.connected
 
 
-def awaited(snapshot: Snapshot, now: float) -> str:
-    """Who is still to act, with the time that is left, and who has."""
+def awaited(snapshot: Snapshot, now: float) -> list[str]:
+    """Who is still to act, with the time that is left, in wordings that get shorter."""
     game = snapshot.game
     if game is None or game.phase == "over":
-        return ""
+        return [""]
     left = facts.seconds_left(snapshot, now)
     clock = f", {words.clock(left)}" if left is not None else ""
     others = [seat for seat in game.waiting if seat != facts.me(snapshot)]
     mine = len(others) < len(game.waiting)
-    names = [who(snapshot, seat) for seat in others]
+    if not others and mine:
+        return [_("the table waits for you{clock}").format(clock=clock)]
+    names = listed(snapshot, others)
+    gone = [seat for seat in others if away(snapshot, seat)]
     if game.phase == "opening":
-        if mine:
-            return _("the table waits for you{clock}").format(clock=clock)
-        return _("{name} writes the opening bid{clock}").format(name="".join(names), clock=clock)
-    if not others:
-        return _("the table waits for you{clock}").format(clock=clock)
-    text = _("{names} still to bid{clock}").format(names=words.listed(names), clock=clock)
-    gone = [who(snapshot, seat) for seat in others if away(snapshot, seat)]
+        if gone:
+            return [_("{name} is away{clock}").format(name=names, clock=clock)]
+        return [
+            _("{name} writes the opening bid{clock}").format(name=names, clock=clock),
+            _("{name} opens{clock}").format(name=names, clock=clock),
+        ]
+    text = _("{names} still to bid{clock}").format(names=names, clock=clock)
+    count = _("{count} still to bid{clock}").format(count=len(others), clock=clock)
     if gone:
-        text += "  " + _("({names} away)").format(names=words.listed(gone))
-    return text
+        missing = "  " + _("({names} away)").format(names=listed(snapshot, gone))
+        return [text + missing, text, count]
+    return [text, count]
+
+
+def tie(sight: Sight) -> list[str]:
+    """For one who bids again: what was tied, and how often so far, in wordings that get
+    shorter; nothing for everybody else."""
+    game, own = sight.snapshot.game, facts.own_tied_bid(sight.snapshot)
+    if game is None or own is None or sight.covered:
+        return []
+    number = _("tie {number} of 3").format(number=game.rebids)
+    third = _("a third loses it") if game.rebids == 2 else _("the third loses it")
+    both = _("you all bid {amount}") if len(sight.tied) > 2 else _("you both bid {amount}")
+    tied = both.format(amount=short(own, 14))
+    least = _("tied at {amount}").format(amount=short(own, 9))
+    return [f"{tied}: {number}, {third}", f"{tied}: {number}", f"{least}: {number}", least]
 
 
 def now_word(snapshot: Snapshot, seat: int, tied: frozenset[int]) -> str:
@@ -239,22 +298,23 @@ def header(snapshot: Snapshot) -> tuple[list[str], list[str]]:
     return left, right
 
 
-def last_sale(snapshot: Snapshot) -> str:
-    """The last award in a line."""
+def last_sale(snapshot: Snapshot) -> list[str]:
+    """The last award in a line, in wordings that get shorter; nothing before the first."""
     game = snapshot.game
     if game is None or not game.history:
-        return ""
+        return []
     sale = game.history[-1]
     text = _("auction {number}, {tile}").format(number=sale.auction, tile=words.tile(sale.tile))
     if sale.winner is None:
-        return text + " " + _("to nobody: a tie")
+        return [text + " " + _("to nobody: a tie")]
     text += " " + _("to {name}").format(name=who(snapshot, sale.winner))
     paid = facts.price(snapshot, sale)
     if paid is not None:
-        text += " " + _("for {amount}").format(amount=grouped(paid, 24))
+        text += " " + _("for {amount}").format(amount=short(paid, 20))
     seat = facts.me(snapshot)
     if seat is not None and sale.auctioneer == seat:
-        text += " " + _("(you were auctioneer)")
-    elif sale.auctioneer is not None:
-        text += " " + _("({name} was auctioneer)").format(name=who(snapshot, sale.auctioneer))
-    return text
+        return [text + " " + _("(you were auctioneer)"), text]
+    if sale.auctioneer is None:
+        return [text]
+    name = who(snapshot, sale.auctioneer)
+    return [text + " " + _("({name} was auctioneer)").format(name=name), text]

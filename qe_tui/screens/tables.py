@@ -141,7 +141,7 @@ def _line(table: TableInfo) -> Content:
         case _:
             stage = _("game over")
     if table.locked:
-        stage += ", " + _("locked")
+        stage += ", " + _("password")
     return Content(
         _row(
             table.table,

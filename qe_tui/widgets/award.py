@@ -30,13 +30,16 @@ def paint(sight: Sight, width: int, height: int) -> Content:
         body, foot = _as_auctioneer(sight, sale, width, height)
     else:
         body, foot = _as_others(sight, sale, width)
-    if sight.snapshot.you is None or sight.snapshot.you.may_bid is not None:
-        # The line at the top has something else to say to them.
-        told = _("The table heard: “{sentence}”").format(
-            sentence=table_words.heard(sight.snapshot, sale)
-        )
-        body.insert(0, Content("   " + ink.cut(told, width - 3)))
+    said = table_words.heard(sight.snapshot, sale)
+    if said not in table_words.todo(sight)[1]:
+        # The line at the top has something else to say.
+        told = ink.fitting(width - 3, *table_words.told(sight.snapshot, sale))
+        body.insert(0, _row(told, width, "bold"))
     return _fit(_title(sight, sale, width), body, foot, height)
+
+
+def _row(text: str, width: int, style: str = "") -> Content:
+    return Content.styled("   " + ink.cut(text, width - 3), style)
 
 
 def _fit(title: Content, body: list[Content], foot: list[Content], height: int) -> Content:
@@ -53,17 +56,13 @@ def _fit(title: Content, body: list[Content], foot: list[Content], height: int) 
 
 
 def _title(sight: Sight, sale: qe.Sale, width: int) -> Content:
-    tile = sale.tile
-    start = ink.text(
-        " ",
-        ink.nation(tile.nation),
-        " ",
-        (words.industry(tile.industry).upper(), "bold"),
-        ("   " + _("{value} VP").format(value=tile.value), ink.MINE),
-    )
+    start = _lot(sale.auction, sale.tile)
     if sale.winner is None:
         return ink.ends(start, Content.styled(_("goes to nobody") + " ", "bold"), width)
-    name = words.name(sight.snapshot.room, sale.winner).upper()
+    name = words.name(sight.snapshot.room, sale.winner)
+    if sale.winner == facts.me(sight.snapshot):
+        name = _("you")
+    name = name.upper()
     spaced = name if len(name) > 8 else " ".join(name)
     end = ink.text(
         (_("goes to") + "   ", ink.QUIET),
@@ -72,7 +71,21 @@ def _title(sight: Sight, sale: qe.Sale, width: int) -> Content:
         ink.nation(sight.snapshot.game.seats[sale.winner].nation) if sight.snapshot.game else "",
         " ",
     )
+    if start.cell_length + end.cell_length + 2 > width:
+        start = _lot(None, sale.tile)
     return ink.ends(start, end, width)
+
+
+def _lot(auction: int | None, tile: qe.Tile) -> Content:
+    number = "" if auction is None else _("auction {number}").format(number=auction) + "  "
+    return ink.text(
+        "   ",
+        (number, ink.QUIET),
+        ink.nation(tile.nation),
+        " ",
+        (words.industry(tile.industry).upper(), "bold"),
+        ("   " + _("{value} VP").format(value=tile.value), ink.MINE),
+    )
 
 
 # --- For the eyes of its auctioneer ---------------------------------------------------------
@@ -87,7 +100,8 @@ def _as_auctioneer(
         return [], [Content(" " + _("Covered.  Esc shows what only you may see."))]
     order = sorted(bids, key=lambda seat: (-bids[seat].amount, seat != sale.winner))
     body = [_bar(sight, sale, seat, bids, width) for seat in order]
-    return body, [_comment(snapshot, sale, bids), _who_knows(snapshot, sale, width)]
+    comment = ink.fitting(width - 3, *_comment(snapshot, sale, bids))
+    return body, [_row(comment, width), _who_knows(snapshot, sale, width)]
 
 
 def _bar(
@@ -102,9 +116,14 @@ def _bar(
     if bid.source == facts.OPENING:
         note = _("opening")
     if sale is not None and seat in sale.zeros:
-        note = _("zero bid, +2 VP")
+        scored = facts.zero_scored(game, sale, seat)
+        note = _("zero bid, +2 VP") if scored else _("zero bid, no VP: one a round")
+    if sale is None and bid.amount == 0:
+        note = _("zero, stands")
     if sale is None and seat in sight.tied:
         note, style = _("TIED, bids again"), ink.MINE
+    if sale is not None and len(sale.ties) == 3 and seat in sale.ties[-1]:
+        note = _("tied, out")
     if sale is not None and seat == sale.winner:
         note, style = _("WINS"), ink.MINE
     name = table_words.Who(snapshot, seat)
@@ -127,35 +146,40 @@ def _bar(
     )
 
 
-def _comment(snapshot: Snapshot, sale: qe.Sale, bids: dict[int, Known]) -> Content:
-    """How the highest bids compare."""
+def _comment(snapshot: Snapshot, sale: qe.Sale, bids: dict[int, Known]) -> list[str]:
+    """How the highest bids compare, in wordings that get shorter."""
     if sale.winner is None or sale.winner not in bids:
-        return Content("")
+        return [""]
     paid = bids[sale.winner].amount
     name = table_words.Who(snapshot, sale.winner)
     others = sorted(
         (seat for seat in bids if seat != sale.winner), key=lambda seat: -bids[seat].amount
     )
     if not others:
-        return Content("")
+        return [""]
     second = others[0]
-    by = grouped(abs(paid - bids[second].amount), 22)
+    by = short(abs(paid - bids[second].amount), 20)
+    other = table_words.who(snapshot, second)
     opening = int(sale.opening or "0")
+    if len(sale.ties) == 3:
+        out = _("Third tie: {names} out at {amount}").format(
+            names=table_words.listed(snapshot, sale.ties[-1]),
+            amount=short(bids[sale.ties[-1][0]].amount, 14),
+        )
+        wins = _("; {amount} is the highest bid of one alone.").format(amount=short(paid, 14))
+        return [out + wins, out + ".", _("Third tie: the highest bid of one alone wins.")]
     if sale.winner == sale.auctioneer:
-        text = _("{name} kept it: nobody bid more.  Next was {other}, {by} below.").format(
-            name=name, other=table_words.who(snapshot, second), by=by
+        kept = _("{name} kept it: nobody bid more.").format(name=name)
+        below = _("Next was {other}, {by} below.").format(other=other, by=by)
+        return [kept + "  " + below, kept]
+    by_much = _("{name} topped {other} by {by}.").format(name=name, other=other, by=by)
+    if opening and paid >= opening * 11 // 10:
+        over = _("{name} topped your opening {times} times over").format(
+            name=name, times=_times(paid, opening)
         )
-    elif bids[second].amount >= paid:
-        text = _("The third tie: the highest bid that only one player made wins.")
-    elif opening and paid >= opening * 11 // 10:
-        text = _("{name} topped your opening {times} times over, and {other} by {by}.").format(
-            name=name, times=_times(paid, opening), other=table_words.who(snapshot, second), by=by
-        )
-    else:
-        text = _("{name} topped {other} by {by}.").format(
-            name=name, other=table_words.who(snapshot, second), by=by
-        )
-    return Content("   " + text)
+        beside = _(", and {other} by {by}.").format(other=other, by=by)
+        return [over + beside, over + "."]
+    return [by_much]
 
 
 def _times(much: int, little: int) -> str:
@@ -185,15 +209,10 @@ def _as_others(sight: Sight, sale: qe.Sale, width: int) -> tuple[list[Content], 
     body: list[Content] = []
     if sale.auctioneer is not None:
         name = table_words.Who(snapshot, sale.auctioneer)
-        body.append(
-            Content.styled("   " + _("{name} is looking at the cheques.").format(name=name))
-        )
-        opening = grouped(sale.opening or "0", 40)
-        body.append(
-            ink.text(
-                "   ", (_("{name} had opened at").format(name=name), ink.QUIET), f"  {opening}"
-            )
-        )
+        body.append(_row(_("{name} is looking at the cheques.").format(name=name), width))
+        opening = grouped(sale.opening or "0", width - 30)
+        opened = _("{name} opened at {amount}.").format(name=name, amount=opening)
+        body.append(_row(opened, width, ink.QUIET))
     foot: list[Content] = []
     if seat is not None and not sight.covered:
         own = facts.standing(snapshot, sale.auction).get(seat)
@@ -201,9 +220,11 @@ def _as_others(sight: Sight, sale: qe.Sale, width: int) -> tuple[list[Content], 
             said = _("Your bid was {amount}.").format(amount=grouped(own.amount, 30))
             if seat == sale.winner:
                 said = _("You pay {amount}.").format(amount=grouped(own.amount, 30))
-            body.append(Content("   " + said))
+            body.append(_row(said, width, "bold" if seat == sale.winner else ""))
     if sale.price is not None and sale.winner == sale.auctioneer:
-        foot.append(Content("   " + _("The auctioneer kept it, so the price is open.")))
+        paid = grouped(sale.price, 30)
+        kept = _("The auctioneer kept it, so all know the price: {amount}.").format(amount=paid)
+        foot.append(_row(kept, width))
     elif seat is not None and seat == sale.winner and sale.auctioneer is not None:
         foot.append(
             Content.styled(
@@ -222,22 +243,33 @@ def _as_others(sight: Sight, sale: qe.Sale, width: int) -> tuple[list[Content], 
             )
         )
     if sale.ties:
-        foot.append(Content.styled("   " + _ties(snapshot, sale), ink.QUIET))
-    peeked = _peeked(sight, sale)
+        third = len(sale.ties) == 3
+        said = ink.fitting(width - 3, *_ties(snapshot, sale))
+        foot.insert(0, _row(said, width, "bold" if third else ink.QUIET))
+    peeked = _peeked(sight, sale, width)
     if peeked is not None:
         foot.append(peeked)
     return body, foot
 
 
-def _ties(snapshot: Snapshot, sale: qe.Sale) -> str:
+def _ties(snapshot: Snapshot, sale: qe.Sale) -> list[str]:
+    """Who tied, and what came of it, in wordings that get shorter."""
     times = len(sale.ties)
-    names = words.listed([table_words.who(snapshot, seat) for seat in sale.ties[0]])
-    return ngettext(
-        "{names} tied and bid again.", "{names} tied first; {count} ties in all.", times
-    ).format(names=names[:1].upper() + names[1:], count=times)
+    if times == 3:
+        out = table_words.listed(snapshot, sale.ties[-1])
+        return [
+            _("The third tie: {names} cancel out; the highest bid of one alone wins.").format(
+                names=out
+            ),
+            _("The third tie: the highest bid that one player alone made wins."),
+        ]
+    names = table_words.listed(snapshot, sale.ties[0], start=True)
+    tied = _("{names} tied").format(names=names)
+    again = ngettext(" and bid again.", " first; {count} ties in all.", times).format(count=times)
+    return [tied + again, ngettext("A tie broken.", "{count} ties.", times).format(count=times)]
 
 
-def _peeked(sight: Sight, sale: qe.Sale) -> Content | None:
+def _peeked(sight: Sight, sale: qe.Sale, width: int) -> Content | None:
     """What the reader's own peek showed, or that it may be made."""
     snapshot = sight.snapshot
     game, you = snapshot.game, snapshot.you
@@ -248,11 +280,12 @@ def _peeked(sight: Sight, sale: qe.Sale) -> Content | None:
     if game.seats[you.seat].peeked == sale.auction and not sight.covered:
         paid = facts.price(snapshot, sale)
         if paid is not None:
-            return ink.text(
-                "   ",
-                (_("You peeked: {amount}.").format(amount=grouped(paid, 30)), ink.MINE),
-                (" " + _("That you looked is known, what you saw is not."), ink.QUIET),
+            saw = Content.styled(
+                "   " + _("You peeked: {amount}.").format(amount=grouped(paid, 30)), ink.MINE
             )
+            hidden = "  " + _("That you looked is known, what you saw is not.")
+            fits = saw.cell_length + cell_len(hidden) <= width
+            return ink.text(saw, (hidden if fits else "", ink.QUIET))
     return None
 
 
@@ -265,13 +298,7 @@ def _tie(sight: Sight, game: qe.Game, width: int, height: int) -> Content:
     if game.tile is None:
         return Content("")
     title = ink.ends(
-        ink.text(
-            " ",
-            ink.nation(game.tile.nation),
-            " ",
-            (words.industry(game.tile.industry).upper(), "bold"),
-            ("   " + _("{value} VP").format(value=game.tile.value), ink.MINE),
-        ),
+        _lot(game.auction, game.tile),
         Content.styled(_("tie {number} of 3").format(number=game.rebids) + " ", "bold"),
         width,
     )
@@ -280,7 +307,5 @@ def _tie(sight: Sight, game: qe.Game, width: int, height: int) -> Content:
         return ink.rows([title, Content(""), Content(" " + _("Covered.  Esc shows it."))])
     order = sorted(bids, key=lambda seat: -bids[seat].amount)
     body = [_bar(sight, None, seat, bids, width) for seat in order]
-    foot = [
-        Content.styled("   " + _("The tied know each other's amount, nobody else does."), ink.QUIET)
-    ]
+    foot = [_row(_("Only they and you know the amount that they tied at."), width, ink.QUIET)]
     return _fit(title, body, foot, height)

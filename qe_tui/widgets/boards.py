@@ -91,7 +91,7 @@ def _zeros(game: qe.Game, board: qe.Board, width: int) -> Content:
     text = " " * (len(_("ZERO")) + 2)
     text += " ".join("0" if number + 1 in board.zeros else "." for number in range(rounds))
     if len(game.seats) == 5:
-        peek = "-" if board.peeked is None else str(board.peeked)
+        peek = "-" if board.peeked is None else _("#{number}").format(number=board.peeked)
         text += "  " + ink.right(peek, len(_("PEEK")))
     return Content.styled(ink.left(text, width), ink.QUIET if not board.zeros else "")
 
@@ -120,7 +120,7 @@ def _own_token(token: qe.Industry | None, covered: bool) -> Sequence[str]:
     if token is None:
         return ("",)
     if covered:
-        return (_("(token covered)"), "(?)")
+        return (_("(token covered)"), _("(covered)"))
     short = words.industry_short(token)
     return (
         _("({token}, your token)").format(token=short),

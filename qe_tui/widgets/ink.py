@@ -15,9 +15,10 @@ QUIET = "$text-muted"
 FAINT = "$text-disabled"
 LOUD = "bold"
 MINE = "$secondary bold"
-GOOD = "$success"
+KEY = "bold $text-accent"
+GOOD = "$text-success"
 BAD = "$error bold"
-WARN = "$warning"
+WARN = "$text-warning"
 BADGE = "$background on $secondary bold"
 
 NATIONS = {
@@ -42,6 +43,14 @@ def cut(plain: str, width: int) -> str:
     if cell_len(plain) <= width:
         return plain
     return "" if width < 1 else set_cell_size(plain, width - 1).rstrip() + "…"
+
+
+def fitting(width: int, *wordings: str) -> str:
+    """The first wording that fits in `width` cells; the last one is cut where none does."""
+    for wording in wordings:
+        if cell_len(wording) <= width:
+            return wording
+    return cut(wordings[-1], width)
 
 
 def cut_start(plain: str, width: int) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from rich.cells import cell_len
 from textual.content import Content
 from textual.style import Style
 
@@ -37,7 +38,14 @@ def banner(sight: Sight, notice: str, width: int) -> Content:
     if notice:
         return _stripe("!", printable(notice), "$background on $warning bold", width)
     if snapshot.room.paused:
-        return _stripe(_("PAUSED."), _("The clocks stand still."), ink.BADGE, width)
+        room = snapshot.room
+        by = _("PAUSED.")
+        if room.host is not None and not snapshot.hosting:
+            by = _("PAUSED by {name}.").format(name=table_words.who(snapshot, room.host))
+        sentence = _("The clocks stand still.  Bids are still taken.")
+        if snapshot.hosting:
+            sentence += "  " + _("F4 goes on.")
+        return _stripe(by, sentence, ink.BADGE, width)
     return Content("")
 
 
@@ -48,30 +56,30 @@ def _stripe(loud: str, sentence: str, style: str, width: int) -> Content:
 
 def todo(sight: Sight, width: int) -> Content:
     """The one line that says what to do."""
-    loud, rest = table_words.todo(sight.snapshot, sight.tied)
+    loud, wordings = table_words.todo(sight)
     mine = facts.my_turn(sight.snapshot)
-    line = Content("")
-    short = rest.replace(_("Any number but"), _("Not"))
-    for said in (rest, rest.replace("  ", " "), short, short.replace("  ", " ")):
-        line = ink.text(
-            (" >>> ", "bold $accent" if mine else ink.QUIET),
-            (loud, ink.MINE if mine else "bold"),
-            " " if said != rest else "  ",
-            said,
-        )
-        if line.cell_length <= width:
-            return line
-    return line.truncate(width, ellipsis=True)
+    start = ink.text(
+        (" >>> ", ink.KEY if mine else ink.QUIET), (loud, ink.MINE if mine else "bold")
+    )
+    room = width - start.cell_length
+    tighter = (said.replace("  ", " ") for said in wordings)
+    pairs = zip((f"  {said}" for said in wordings), (f" {said}" for said in tighter), strict=True)
+    return start + Content(ink.fitting(room, *(said for pair in pairs for said in pair)))
 
 
 def awaited(sight: Sight, width: int, start: Content) -> Content:
     """Who is awaited, at the right, with something quiet at the left."""
     style = ink.MINE if facts.my_turn(sight.snapshot) else ""
-    end = table_words.awaited(sight.snapshot, sight.now)
+    wordings = table_words.awaited(sight.snapshot, sight.now)
     if sight.snapshot.room.paused:
-        end = _("paused")
-    room = max(0, width - 4)
-    return ink.ends(start.pad_left(3), Content.styled(ink.cut(end, room) + " ", style), width)
+        wordings = [_("paused")]
+    end = ink.fitting(width - start.cell_length - 6, *wordings)
+    if len(end) < len(wordings[-1]):
+        end = ink.cut(wordings[-1], width - 4)
+    tied = table_words.tie(sight)
+    if tied:
+        start = Content.styled(ink.fitting(width - cell_len(end) - 6, *tied), "bold")
+    return ink.ends(start.pad_left(3), Content.styled(end + " ", style), width)
 
 
 def score(sight: Sight, width: int) -> Content:
@@ -105,7 +113,7 @@ def next_tile(sight: Sight, width: int) -> Content:
         return Content("")
     text = ink.text(
         " ",
-        (_("NEXT:") + " ", "bold"),
+        ((_("LAST TILE:") if game.phase == "blind" else _("NEXT:")) + " ", "bold"),
         _("{tile} {value} VP").format(tile=words.tile_long(game.tile), value=game.tile.value),
     )
     if you is not None and you.gain is not None and not sight.covered:
@@ -115,42 +123,46 @@ def next_tile(sight: Sight, width: int) -> Content:
 
 def last(sight: Sight, width: int) -> Content:
     """The last award, for those who have something else before them."""
-    text = table_words.last_sale(sight.snapshot)
-    if not text:
+    wordings = table_words.last_sale(sight.snapshot)
+    if not wordings:
         return Content("")
     if sight.covered:
-        text = _("covered")
-    return ink.text((" " + _("Last:") + " ", ink.QUIET), ink.cut(text, width - 8))
+        wordings = [_("covered")]
+    return ink.text((" " + _("Last:") + " ", ink.QUIET), ink.fitting(width - 8, *wordings))
 
 
-def chat(sight: Sight, mood: str, width: int) -> Content:
-    """The last thing said, or a reaction for a few seconds."""
+def chat(sight: Sight, mood: str, width: int, height: int = 1) -> Content:
+    """What was said last, as far as there is room; in place of it, a reaction for a moment."""
+    if height > 1:
+        shown = Content.styled(ink.cut(" " + mood, width), ink.WARN) if mood else Content("")
+        log = side.chat(sight.snapshot.said, width - 2, height - (1 if mood else 0))
+        lines = [line.pad_left(1) for line in log.split("\n")]
+        return ink.rows([*lines, shown] if mood else lines)
     if mood:
         return Content.styled(ink.cut(" " + mood, width), ink.WARN)
     said = sight.snapshot.said
     if not said:
         return Content("")
-    name = side.said_by(said[-1])
-    return ink.text(
-        " ",
-        (name + ": ", "bold"),
-        ink.cut(printable(said[-1].text), width - 3 - len(name) - 2),
-    ).truncate(width, ellipsis=True)
+    start = ink.text(" ", (side.said_by(said[-1]) + ": ", "bold"))
+    return start + Content(ink.cut(printable(said[-1].text), width - start.cell_length))
 
 
-def keys(deeds: Iterable[Deed], seal: str, tail: str, width: int) -> Content:
-    """The keys that do something now; a click on one does the same."""
+def keys(deeds: Iterable[Deed], first: tuple[str, str] | None, tail: str, width: int) -> Content:
+    """The keys that do something now; a click on one does the same. `first` is a key and its
+    label, of the bid line."""
     pieces: list[Content] = []
-    if seal:
-        pieces.append(ink.text((_("Enter"), "bold $accent"), " " + seal))
+    if first is not None:
+        pieces.append(ink.text((first[0], ink.KEY), " " + first[1]))
     for deed in deeds:
         if deed.in_line:
             click = Style.from_meta({"@click": f"screen.deed({deed.name!r})"})
-            piece = ink.text((deed.shown, "bold $accent"), " " + deed.label)
+            piece = ink.text((deed.shown, ink.KEY), " " + deed.label)
             pieces.append(piece.stylize(click))
-    pieces.append(ink.text((_("^Q"), "bold $accent"), " " + tail))
-    for gap in ("   ", "  ", " "):
-        line = ink.text(" ", Content(gap).join(pieces))
+    brief = tail.split(",", maxsplit=1)[0]
+    line = Content("")
+    for gap, leave in (("   ", tail), ("  ", tail), ("   ", brief), ("  ", brief), (" ", brief)):
+        last = ink.text((_("^Q"), ink.KEY), " " + leave)
+        line = ink.text(" ", Content(gap).join([*pieces, last]))
         if line.cell_length <= width:
-            return line
+            break
     return line.truncate(width, ellipsis=True)

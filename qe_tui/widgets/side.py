@@ -13,27 +13,32 @@ from qe_tui import words
 from qe_tui.amounts import short
 from qe_tui.i18n import _
 from qe_tui.model import Snapshot
+from qe_tui.screens import rules_help, table_words
 from qe_tui.screens import table_facts as facts
-from qe_tui.screens import table_words
 from qe_tui.screens.table_facts import Sight
 from qe_tui.widgets import ink
 
+POINTS_ROWS = 9
+"""In so few rows, or less, there is no ledger but what gives points."""
+
 
 def ledger(sight: Sight, width: int, height: int) -> Content:
-    """Who has spent how much as far as one knows, then the auctions, the newest first."""
+    """Who has spent how much as far as one knows, then the auctions, the newest first; or what
+    gives points, where the whole ledger is on the screen besides, and at the end: no money is
+    told here before the reveal has told it."""
     snapshot = sight.snapshot
     game = snapshot.game
     if game is None:
         return Content("")
+    if game.result is not None or height <= POINTS_ROWS:
+        return _points(len(game.seats), width, height)
     if sight.covered:
         return ink.rows([_heading(_("LEDGER"), width), Content(_("Covered.  Esc shows it."))])
     lines = [_heading(_("SPENT, AS FAR AS YOU KNOW"), width)]
-    if game.result is not None:
-        lines = [_heading(_("SPENT"), width)]
-    elif snapshot.you is None:
+    if snapshot.you is None:
         lines = [_heading(_("SPENT, AS FAR AS ALL KNOW"), width)]
     for seat, purse in enumerate(facts.purses(snapshot)):
-        amount = short(purse.at_least, 12)
+        amount = short(purse.at_least, 12, floor=True)
         more = _("or more") if purse.hidden else ""
         lines.append(
             ink.text(
@@ -55,6 +60,15 @@ def ledger(sight: Sight, width: int, height: int) -> Content:
     return ink.rows(lines[:height])
 
 
+def _points(players: int, width: int, height: int) -> Content:
+    lines = [_heading(_("POINTS WITH {players} PLAYERS").format(players=players), width)]
+    for what, of, figures in rules_help.points(players):
+        if figures or what == _("companies"):
+            lines.append(ink.text((ink.left(what, 16), "bold"), ink.cut(figures or of, width - 16)))
+    lines.append(Content(ink.cut(_("Who has spent most is out."), width)))
+    return ink.rows(lines[:height])
+
+
 def _heading(title: str, width: int) -> Content:
     return Content.styled(ink.left(title, width), ink.QUIET)
 
@@ -67,7 +81,7 @@ def _sale(snapshot: Snapshot, sale: qe.Sale, width: int) -> list[Content]:
     elif sale.winner is None:
         amount = "-"
     else:
-        amount = ">" + short(facts.price_floor(snapshot, sale) - 1, 10)
+        amount = ">" + short(facts.price_floor(snapshot, sale) - 1, 10, floor=True)
     first = ink.text(
         (f"{sale.auction:>2} ", ink.QUIET),
         (ink.left(words.tile(sale.tile), 9), "bold"),

@@ -5,9 +5,11 @@ from __future__ import annotations
 from textual.content import Content
 from textual.renderables.digits import DIGITS, DIGITS3X3_BOLD
 
+from protocol import qe
 from qe_tui import words
 from qe_tui.amounts import short
 from qe_tui.i18n import _
+from qe_tui.model import Snapshot
 from qe_tui.screens import table_facts as facts
 from qe_tui.screens import table_words
 from qe_tui.screens.table_facts import Sight
@@ -32,13 +34,8 @@ def paint(sight: Sight, width: int, height: int) -> Content:
         opening = _("no opening bid")
     elif game.opening is None:
         opening = _("not opened yet")
-    elif game.auctioneer == facts.me(snapshot):
-        opening = _("you opened at {amount}").format(amount=short(game.opening, 9))
     else:
-        name = "" if game.auctioneer is None else words.name(snapshot.room, game.auctioneer)
-        opening = _("{name} opened {amount}").format(
-            name=ink.cut(name, 5), amount=short(game.opening, 9)
-        )
+        opening = _opened(snapshot, game, game.opening, width)
     lines = [top, *value, Content(ink.cut(opening, width))]
     if you is not None and you.gain is not None:
         covered = _("gain covered")
@@ -53,6 +50,20 @@ def paint(sight: Sight, width: int, height: int) -> Content:
     return ink.rows(lines)
 
 
+def _opened(snapshot: Snapshot, game: qe.Game, opening: str, width: int) -> str:
+    """The number to beat is never cut: the name goes first, then the number is rounded."""
+    amount = short(opening, 18)
+    name = "" if game.auctioneer is None else table_words.who(snapshot, game.auctioneer)
+    rounded = _("opened {amount}").format(amount=short(opening, max(7, width - 7)))
+    return ink.fitting(
+        width,
+        _("{name} opened at {amount}").format(name=name, amount=amount),
+        _("{name} opened {amount}").format(name=name, amount=amount),
+        _("opened {amount}").format(amount=amount),
+        rounded,
+    )
+
+
 def _digit(value: int) -> list[str]:
     """A number from 1 to 9 over three rows."""
     place = DIGITS.index(str(value)) * 3
@@ -60,11 +71,19 @@ def _digit(value: int) -> list[str]:
 
 
 def gain_line(sight: Sight) -> Content:
-    """Where the gain comes from: `4 tile, 4 diversity`."""
+    """Where the gain comes from: `= tile 4 + diversity 4`."""
     if sight.covered or sight.snapshot.you is None:
         return Content("")
     gained = facts.gain_parts(sight.snapshot)
-    return Content.styled(", ".join(f"{value} {word}" for word, value in gained), ink.QUIET)
+    if not gained:
+        return Content("")
+    return Content.styled("= " + " + ".join(f"{word} {n}" for word, n in gained), ink.QUIET)
+
+
+def _then(snapshot: Snapshot, game: qe.Game) -> str:
+    if snapshot.you is None:
+        return _("Then the others bid in secret.")
+    return _("Then you bid in secret.")
 
 
 def waiting_panel(sight: Sight, width: int, height: int) -> Content:
@@ -79,7 +98,7 @@ def waiting_panel(sight: Sight, width: int, height: int) -> Content:
         lines.append(
             ink.text(
                 Content(_("{name} opened at").format(name=name)),
-                "  ",
+                " ",
                 (short(game.opening, max(12, width - 28)), ink.MINE),
             )
         )
@@ -88,6 +107,7 @@ def waiting_panel(sight: Sight, width: int, height: int) -> Content:
     elif game.auctioneer is not None:
         name = table_words.Who(snapshot, game.auctioneer)
         lines.append(Content.styled(_("{name} writes the opening bid.").format(name=name), "bold"))
+        return ink.rows([*lines, Content(""), Content.styled(_then(snapshot, game), ink.QUIET)])
     if height > 6:
         lines.append(Content(""))
     for board in game.seats:

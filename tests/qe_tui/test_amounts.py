@@ -141,8 +141,11 @@ def test_in_words(amount: int, said: str) -> None:
     assert in_words(amount, 46) == said
 
 
-def test_short_forms_never_round_up() -> None:
-    assert short(999_999_999_999_999, 9) == "9.9999e14"
+def test_short_forms_round_and_floors_never_round_up() -> None:
+    assert short(999_999_999_999_999, 9) == "1e15"
+    assert short(999_999_999_999_999, 9, floor=True) == "9.9999e14"
+    assert short("7" * 1000, 11) == "7.77778e999"
+    assert short("9" * 1000, 11) == "1e1000"
 
 
 def type_in(keys: str) -> str:

@@ -131,3 +131,21 @@ async def test_the_order_turns_around_and_the_covered_ledger_is_empty() -> None:
         await pilot.press("tab")
         await pilot.pause()
         assert "Covered" in app.text()
+
+
+def test_the_tied_know_what_the_others_bid_and_nobody_else_does() -> None:
+    play = Play(4)
+    opener = play.game.auctioneer
+    play.auction(100, 500, 500, 3)
+    first, second = list(play.game.waiting)
+    third = next(seat for seat in range(4) if seat not in (opener, first, second))
+    play.bid(first, 400).bid(second, 450)
+    sale = play.game.history[0]
+    stages = facts.stages(play.snapshot(first), sale.auction)
+    assert stages[0][second] == facts.Known(500, facts.TIED)
+    assert second not in stages[1], "what was bid again is the auctioneer's secret"
+    # The winner paid 450: the 500 that is known of them stands no more.
+    assert facts.price(play.snapshot(first), sale) is None
+    assert facts.price_floor(play.snapshot(first), sale) == 401
+    for reader in (third, None):
+        assert second not in facts.stages(play.snapshot(reader), sale.auction)[0]

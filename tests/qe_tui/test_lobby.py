@@ -136,7 +136,7 @@ async def test_only_the_host_of_the_table_sees_its_keys(
 @pytest.mark.parametrize(
     ("me", "room", "words"),
     [
-        (0, {}, "s starts the game"),
+        (0, {}, "1 seat is open.  s starts the game without it."),
         (0, {"seats": [seat(0, "Ana"), *(seat(n, kind="open") for n in (1, 2))]}, "2 more"),
         (0, {"seats": [seat(n, f"P{n}") for n in range(3)]}, "Everybody is here"),
         (1, {}, "Ana starts the game"),

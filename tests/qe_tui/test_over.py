@@ -9,7 +9,8 @@ import pytest
 
 from protocol.messages import Rematch
 from qe_tui.screens import table_fairness as fairness
-from qe_tui.screens.over import STAMP, reveal, winners
+from qe_tui.screens.over import winners
+from qe_tui.screens.reveal import STAMP, reveal
 from qe_tui.screens.table_story import story
 from tests.qe_tui.table_harness import NOW, Play, Table
 
@@ -27,7 +28,8 @@ async def test_the_score_sheet_has_every_figure(players: int, size: tuple[int, i
         result = play.game.result
         assert "GAME OVER" in text
         assert "Deal checked: honest" in text
-        assert " ".join(f"WINS WITH {result.seats[result.winners[0]].total} VP") in text
+        verb = "YOU WIN" if result.winners == [1] else "WINS"
+        assert " ".join(f"{verb} WITH {result.seats[result.winners[0]].total} VP") in text
         rows = {row.split("  ")[1].strip(): row for row in text.splitlines() if row[:2] == "  "}
         rows |= {row.strip().split("  ")[0]: row for row in text.splitlines()}
         for title, figures in (
@@ -130,6 +132,30 @@ async def test_a_young_end_is_revealed_and_any_key_skips_it() -> None:
         assert "W I N S" in app.text()
 
 
+@pytest.mark.parametrize("size", [SMALL, (120, 24), (120, 40), (200, 50)])
+async def test_nothing_beside_the_reveal_tells_the_money(size: tuple[int, int]) -> None:
+    play = Play(4).through(16)
+    app = Table(play, 1, since=int(NOW * 1000) - 1000)
+    app.animation_level = "full"
+    async with app.run_test(size=size) as pilot:
+        await pilot.pause()
+        text = app.text()
+        assert "THE CHEQUES ARE TURNED UP" in text
+        for line in play.game.result.seats:
+            assert f"{int(line.spent):,}" not in text
+        for sale in play.game.history:
+            assert f" {int(sale.price):,} " not in text
+
+
+async def test_the_winner_reads_that_they_win() -> None:
+    play = Play(4).through(16)
+    (winner,) = play.game.result.winners
+    app = Table(play, winner)
+    async with app.run_test(size=SMALL) as pilot:
+        await pilot.pause()
+        assert "Y O U   W I N   W I T H" in app.text()
+
+
 @pytest.mark.parametrize(("since", "level"), [(-60_000, "full"), (-1000, "none")])
 async def test_no_reveal_of_an_old_end_or_without_animations(since: int, level: str) -> None:
     app = Table(Play(4).through(16), 1, since=int(NOW * 1000) + since)
@@ -173,7 +199,7 @@ def test_shared_and_missing_wins_are_said() -> None:
     none = changed_result(play, winners=[])
     assert "N O B O D Y" in winners(snapshot, game, none, 80)  # type: ignore[arg-type]
     two = changed_result(play, winners=[0, 1])
-    assert "ANA" in winners(snapshot, game, two, 80).replace(" ", "")  # type: ignore[arg-type]
+    assert "YOU&BO(" in winners(snapshot, game, two, 80).replace(" ", "")  # type: ignore[arg-type]
     assert "SHAREIT" in winners(snapshot, game, two, 80).replace(" ", "")  # type: ignore[arg-type]
 
 
