@@ -53,7 +53,7 @@ def open_terminal(tmux: Tmux, tmp_path: Path) -> OpenTerminal:
                 "LC_ALL": "C.UTF-8",
                 **environment,
             },
-            unset=["QE_NAME", "QE_PORT", "QE_PASSWORD", "NO_COLOR"],
+            unset=["QE_NAME", "QE_PORT", "QE_PASSWORD", "NO_COLOR", "COLUMNS", "LINES"],
             size=size,
         )
 

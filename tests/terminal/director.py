@@ -10,8 +10,11 @@ from dataclasses import dataclass
 
 from tmux import Screen, Steps, Terminal, Tmux
 
-ENTER_AFTER = 0.45
+ENTER_AFTER = 0.42
 """Seconds after which Enter counts again, when the focus has moved."""
+
+REACTION = 0.1
+"""Seconds that pass before anybody types an answer to what has just come on the screen."""
 
 OPEN, SECRET, TIE, BLIND = "YOU OPEN.", "YOUR SECRET BID.", "A TIE: BID AGAIN.", "EVERYONE BIDS"
 OVER = "GAME OVER"
@@ -69,6 +72,7 @@ class Director:
         """Seconds from Enter till the screen says that the bid is made."""
         self.seats: list[str] = []
         """The names, by seat."""
+        self._sealed: set[tuple[int, str, str]] = set()
         self._script = script
         self._names = {terminal.name: name for name, terminal in players.items()}
         for terminal in [*players.values(), *audience]:
@@ -81,6 +85,7 @@ class Director:
         def look(screen: Screen) -> None:
             seen = self.seen[terminal.name]
             if seen and seen[-1].text == screen.text:
+                seen[-1].lasted = screen.asked - seen[-1].asked
                 return
             seen.append(screen)
             self._check_secrets(self._names.get(terminal.name), screen)
@@ -90,10 +95,15 @@ class Director:
     def _check_secrets(self, viewer: str | None, screen: Screen) -> None:
         if OVER in screen.header or auction(screen) is None:
             return
-        allowed = {s.amount for s in self.secrets if _may_see(viewer, screen, s)}
+        newest = {(secret.auction, secret.name): secret for secret in self.secrets}
+        allowed = {
+            secret.amount
+            for secret in self.secrets
+            if _may_see(viewer, screen, secret, newest[secret.auction, secret.name] is secret)
+        }
+        allowed |= {self.winner(number).amount for who, number in self.peeks if who == viewer}
         for secret in self.secrets:
-            peeked = (viewer, secret.auction) in self.peeks and secret == self.winner(secret.auction)
-            if secret.canary and secret.amount not in allowed and not peeked:
+            if secret.canary and secret.amount not in allowed:
                 for look in secret.looks:
                     assert look not in screen.text, (
                         f"{viewer or 'a spectator'} sees what {secret.name} bid in auction "
@@ -133,10 +143,12 @@ class Director:
         terminal = self.players[name]
         done: tuple[int, str] | None = None
         while True:
-            yield lambda done=done: (
-                _demand(terminal.screen) not in (None, done)
-                or OVER in terminal.screen.header
-                or auction(terminal.screen) == until
+            yield (
+                lambda done=done: (
+                    _demand(terminal.screen) not in (None, done)
+                    or OVER in terminal.screen.header
+                    or auction(terminal.screen) == until
+                )
             )
             screen = terminal.screen
             if OVER in screen.header or auction(screen) == until:
@@ -152,7 +164,8 @@ class Director:
                     auction(other.screen) == number for other in self.everybody
                 )
             elif number in slow:
-                yield lambda: not self._somebody_before(name)
+                before = self._before(name, number, kind)
+                yield lambda before=before: before <= self._sealed
             stage = STAGES[kind]
             typed, amount = self._script(number, name, stage)
             if stage is not None:
@@ -162,8 +175,10 @@ class Director:
             yield from write(terminal, typed, amount)
             began = pressed = time.monotonic()
             while _demand(terminal.screen) == (number, kind):
-                yield lambda number=number, kind=kind, pressed=pressed: (
-                    _demand(terminal.screen) != (number, kind) or time.monotonic() - pressed > 2
+                yield (
+                    lambda number=number, kind=kind, pressed=pressed: (
+                        _demand(terminal.screen) != (number, kind) or time.monotonic() - pressed > 2
+                    )
                 )
                 if _demand(terminal.screen) == (number, kind):
                     # Pressed too early, on a slow machine; people press again as well.
@@ -171,9 +186,8 @@ class Director:
                     terminal.keys("Enter")
             self.latency.append(time.monotonic() - began)
             if number in slow and kind != OPEN:
-                yield lambda: (
-                    "SEALED." not in terminal.screen.todo or self._noticed(name)
-                )
+                yield lambda: "SEALED." not in terminal.screen.todo or self._noticed(name)
+                self._sealed.add((number, kind, name))
 
     @property
     def everybody(self) -> list[Terminal]:
@@ -183,11 +197,16 @@ class Director:
         """The name of who sits before a terminal, None for a spectator."""
         return self._names.get(terminal.name)
 
-    def _somebody_before(self, name: str) -> bool:
-        """Whether somebody who comes before this player in the list has yet to bid."""
+    def _before(self, name: str, number: int, kind: str) -> set[tuple[int, str, str]]:
+        """Who comes before this player in the list and bids in the same step."""
         names = list(self.players)
         before = names[: names.index(name)]
-        return any(_demand(self.players[other].screen) is not None for other in before)
+        if kind == TIE:
+            first = {s.name: s.amount for s in self.secrets if (s.auction, s.stage) == (number, 0)}
+            before = [other for other in before if first.get(other) == first[name]]
+        elif kind == SECRET:
+            before = [other for other in before if other != self.auctioneer(number)]
+        return {(number, kind, other) for other in before}
 
     def _noticed(self, name: str) -> bool:
         """Whether all others see that this player has sealed."""
@@ -203,12 +222,14 @@ class Director:
         return next(name for n, stage, name, _ in self.bids if n == number and stage is None)
 
 
-def _may_see(viewer: str | None, screen: Screen, secret: Secret) -> bool:
-    """Whether a secret amount may be on a screen, by what the screen says of the step."""
+def _may_see(viewer: str | None, screen: Screen, secret: Secret, newest: bool) -> bool:
+    """Whether a secret amount may be on a screen, by what the screen says of the step.
+
+    `newest`: whether it is the bidder's last one in that auction, which is hidden once sealed.
+    """
     now = auction(screen)
-    sealed = "SEALED." in screen.todo
     if viewer is not None and viewer == secret.name:
-        return not (sealed and now == secret.auction)
+        return not ("SEALED." in screen.todo and now == secret.auction and newest)
     if viewer is not None and viewer == secret.opener:
         later = now is not None and now > secret.auction
         return later or ("A TIE." in screen.todo and secret.stage == 0)
@@ -217,11 +238,18 @@ def _may_see(viewer: str | None, screen: Screen, secret: Secret) -> bool:
 
 def write(terminal: Terminal, typed: str, amount: int) -> Steps:
     """Types an amount, looks how it is read, and presses Enter when it counts."""
-    shown = time.monotonic()
+    asked = time.monotonic()
+    yield lambda: time.monotonic() - asked > REACTION
     terminal.type(typed)
     yield lambda: f"{amount:,}" in terminal.screen
+    shown = time.monotonic()
     yield lambda: time.monotonic() - shown > ENTER_AFTER
     terminal.keys("Enter")
+
+
+def seated(screen: Screen) -> bool:
+    """Whether one has a seat: in the lobby, or in the game."""
+    return "LOBBY" in screen.header or "auction" in screen.header
 
 
 def auction(screen: Screen) -> int | None:

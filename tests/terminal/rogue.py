@@ -22,7 +22,8 @@ C1 = "\x9b31mred\x9d0;PWNED\x9c"
 BACKWARDS = "\u202ekcab\u2066iso\u2069"
 UNSEEN = "zero\u200bwidth\u00ad\ufeff"
 MARKUP = "[/b][@click=app.quit]here[/]"
-NASTY = f"{TITLE_CHANGE}{CLEAR}{C1}{BACKWARDS}{UNSEEN}{MARKUP}\n\r\t\x00\x08Z\u0301\u0301\u0301\u0301"
+CONTROLS = "\n\r\t\x00\x08Z\u0301\u0301\u0301\u0301"
+NASTY = f"{TITLE_CHANGE}{CLEAR}{C1}{BACKWARDS}{UNSEEN}{MARKUP}{CONTROLS}"
 
 
 class Rogue:

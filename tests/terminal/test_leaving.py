@@ -62,7 +62,10 @@ def modes(shell: Terminal) -> str:
 
 
 def check_restored(shell: Terminal, before: str, status: int) -> str:
-    """The shell is back, shows what is typed, and the terminal is as it was. Gives what was said."""
+    """The shell is back, shows what is typed, and the terminal is as it was.
+
+    Gives what stands in it.
+    """
     shell.wait_for(f"status {status}")
     assert shell.ask("#{alternate_on} #{mouse_any_flag} #{cursor_flag} #{wrap_flag}") == "0 0 1 1"
     shell.type("echo $((40 + 2)) is typed")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from director import Bid, Director
+from director import Bid, Director, seated
 from tmux import Steps, Terminal
 
 NAMES = ("Ana", "Bo", "Cy")
@@ -18,9 +18,7 @@ def test_the_terminals_play_on(tmux, run_host, open_terminal) -> None:
     players: dict[str, Terminal] = {}
     for name in NAMES:
         players[name] = open_terminal(name, "join", *host.at, "--name", name)
-        players[name].wait_for(
-            lambda screen: "LOBBY" in screen.header or "auction" in screen.header
-        )
+        players[name].wait_for(seated, "a seat")
     play = Director(tmux, players, script)
     for terminal in players.values():
         terminal.wait_for("auction 1/16")

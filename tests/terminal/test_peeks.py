@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from director import Bid, Director, auction, board_row
+from director import Bid, Director, auction, board_row, seated
 from tmux import Screen, Steps, Terminal
 
 NAMES = ("Ana", "Bo", "Cy", "Dee", "Eve")
@@ -42,9 +42,7 @@ def test_two_peek(tmux, run_host, open_terminal) -> None:
     players = {}
     for name in NAMES:
         players[name] = open_terminal(name, "join", *host.at, "--name", name)
-        players[name].wait_for(
-            lambda screen: "LOBBY" in screen.header or "auction" in screen.header
-        )
+        players[name].wait_for(seated, "a seat")
     for terminal in players.values():
         terminal.wait_for("auction 1/15")
     play = Director(tmux, players, script)
@@ -52,22 +50,24 @@ def test_two_peek(tmux, run_host, open_terminal) -> None:
     play.play(until=2)
     tmux.look(play.everybody)
     first = may_peek(play, 1)[0]
-    assert "peeks at the price, once a game" in players[first].screen
-    assert "F2 peek" in players[first].screen
+    players[first].wait_for("peeks at the price, once a game")
+    players[first].wait_for("F2 peek")
     tmux.act({players[first]: peek(play, players[first], first, 1)}, watched=play.everybody)
-    assert "You peeked: " in players[first].screen
-    assert "F2" not in players[first].screen
+    players[first].wait_for("You peeked: ")
+    players[first].wait_for(lambda screen: "F2" not in screen, "no F2 any more")
     for name in NAMES:
         if name != first:
             players[name].wait_for(
-                lambda screen: re.search(r" 1  +\S*$", board_row(screen, first)) is not None,
+                lambda screen: (
+                    re.search(r"[0.-] +#?1(  +\w+)?$", board_row(screen, first)) is not None
+                ),
                 f"that {first} has peeked",
             )
     nobody_else(play, first)
 
     play.play(until=3)
     second = next(name for name in may_peek(play, 2) if name != first)
-    assert "F2 peek" in players[second].wait_for("F2 peek")
+    players[second].wait_for("F2 peek")
 
     looked: list[str] = []
 

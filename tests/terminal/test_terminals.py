@@ -6,7 +6,7 @@ import re
 import time
 
 import pytest
-from director import ENTER_AFTER, write
+from director import ENTER_AFTER, REACTION, write
 from tmux import Screen, Steps, Terminal
 
 
@@ -24,8 +24,7 @@ def test_from_the_menu_to_the_first_bid(tmux, open_terminal) -> None:
     ana.wait_for("How many players")
     ana.keys("Enter")
     # Whatever seat one has: sooner or later one is asked for a bid.
-    ana.wait_for(lambda screen: re.search(r">>> YOU(R SECRET BID| OPEN)\.", screen.todo))
-    before = ana.screen.todo
+    before = seated(ana).todo
 
     def bid() -> Steps:
         yield from write(ana, "12.5k", 12_500)
@@ -37,21 +36,29 @@ def test_from_the_menu_to_the_first_bid(tmux, open_terminal) -> None:
     assert "Your game is kept. Go on with it: qe play" in ana.scrolled()
 
 
+def said(screen: Screen) -> str:
+    """What a screen says, on however many lines."""
+    return " ".join(screen.text.split())
+
+
 def seated(ana: Terminal) -> Screen:
     """Waits until a bid is asked for."""
-    return ana.wait_for(lambda screen: re.search(r">>> YOU(R SECRET BID| OPEN)\.", screen.todo))
+    ana.wait_for(lambda screen: re.search(r">>> YOU(R SECRET BID| OPEN)\.", screen.todo))
+    time.sleep(REACTION)
+    return ana.screen
 
 
 def test_a_terminal_that_is_too_small_says_so_and_loses_nothing(host, open_terminal) -> None:
     ana = open_terminal("ana", "join", *host.at, "--name", "Ana", size=(60, 18))
-    screen = ana.wait_for("80 columns and 24 rows; there are 60 by 18")
+    sentence = "80 columns and 24 rows; there are 60 by 18"
+    screen = ana.wait_for(lambda screen: sentence in said(screen), sentence)
     assert all(len(line) <= 60 for line in screen.lines)
     ana.resize(80, 24)
     seated(ana)
     ana.type("4321")
     ana.wait_for(" 4,321 ")
     ana.resize(79, 24)
-    ana.wait_for("there are 79 by 24")
+    ana.wait_for(lambda screen: "there are 79 by 24" in said(screen))
     ana.resize(80, 24)
     ana.wait_for(" 4,321 ")
 
@@ -61,7 +68,7 @@ def test_larger_and_back_again(host, open_terminal) -> None:
     seated(ana)
     ana.type("4321")
     ana.wait_for(" 4,321 ")
-    small = ana.look().text
+    small = ana.wait_for("Enter opens").text
     ana.resize(120, 40)
     large = ana.wait_for(lambda screen: len(screen.lines) > 40 and "^Q leave" in screen.lines[39])
     assert small.split("\n")[2].strip() in large

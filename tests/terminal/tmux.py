@@ -40,6 +40,8 @@ class Screen:
     def __init__(self, text: str, asked: float = 0.0) -> None:
         self.text = text
         self.asked = asked
+        self.lasted = 0.0
+        """For how many seconds it was seen unchanged. In the middle of a repaint: hardly at all."""
         self.lines = text.split("\n")
 
     def __contains__(self, words: str) -> bool:
@@ -126,6 +128,8 @@ class Terminal:
         while not (status := self.ask("#{pane_dead_status}")):
             assert time.monotonic() < end, f"{self.name} does not end:\n{self.look().text}"
             time.sleep(POLL)
+            # Now and then tmux misses that a program has ended until another one does.
+            self._tmux.run(["run-shell", "true"])
         return int(status)
 
 
