@@ -18,7 +18,7 @@ play: $(VENV)/play
 	$(BIN)/qe play
 
 test: $(VENV)/dev
-	$(BIN)/pytest -n 2
+	$(BIN)/pytest -n 3 --dist worksteal
 
 lint: $(VENV)/dev
 	$(BIN)/ruff check .
@@ -34,7 +34,7 @@ floors: $(VENV)/dev
 check: lint types floors test
 
 snapshots: $(VENV)/dev
-	$(BIN)/pytest -n 2 --snapshot-update tests/qe_tui
+	$(BIN)/pytest -n 3 --snapshot-update tests/qe_tui
 
 picture: $(VENV)/dev
 	$(BIN)/python docs/picture.py
