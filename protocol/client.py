@@ -45,7 +45,7 @@ from protocol.messages import (
     decode_result,
 )
 from protocol.opening import check_fingerprint, open_stream, shown_fingerprint
-from protocol.stream import read_frame
+from protocol.stream import abort, read_frame
 from protocol.trust import Pins, address_key
 
 log = logging.getLogger(__name__)
@@ -107,7 +107,7 @@ async def connect(
                     check_fingerprint(address, port, shown, pins, fingerprint, host_id)
                 client = Client(reader, writer, shown, timings or Timings())
             except BaseException:
-                writer.transport.abort()
+                abort(writer)
                 raise
             try:
                 await client._say_hello(where, tls)
@@ -181,14 +181,14 @@ class Client:
 
     async def close(self) -> None:
         """Closes the connection. Waiting requests get ConnectionLost. May be called again."""
-        self._finish(_closed_here, abort=False)
+        self._finish(_closed_here, at_once=False)
         await self._stop_tasks()
         self._writer.close()
         try:
             async with asyncio.timeout(self._timings.closing):
                 await self._writer.wait_closed()
         except (OSError, TimeoutError):
-            self._writer.transport.abort()
+            abort(self._writer)
 
     # --- Hello ---------------------------------------------------------------------------------
 
@@ -312,7 +312,7 @@ class Client:
             log.exception("A fault in the client; the connection is given up.")
             self._finish(lambda: ConnectionLost("The connection was given up after a fault here."))
 
-    def _finish(self, end: Callable[[], LinkError], *, abort: bool = True) -> None:
+    def _finish(self, end: Callable[[], LinkError], *, at_once: bool = True) -> None:
         """The connection is over; the first reason counts."""
         if self._end is not None:
             return
@@ -321,9 +321,9 @@ class Client:
             if not answer.done():
                 answer.set_exception(end())
         self._inbox.close()
-        if abort:
+        if at_once:
             # `close` would wait for a host that may never read what is still to be sent.
-            self._writer.transport.abort()
+            abort(self._writer)
 
     def _raise_end(self) -> NoReturn:
         raise (self._end or _closed_here)()

@@ -1,8 +1,9 @@
-"""Frames from a stream."""
+"""Frames from a stream, and the end of one."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from typing import Any
 
 from protocol.errors import ByeCode, FrameError
@@ -37,3 +38,13 @@ async def read_frame(reader: asyncio.StreamReader, limit: int) -> dict[str, Any]
         raise
     except OSError as error:  # a TLS error, a host that is unreachable by now
         raise ConnectionResetError("The connection broke.") from error
+
+
+def abort(writer: asyncio.StreamWriter) -> None:
+    """Drops the connection at once, with all that is unsent; one that has gone already, too.
+
+    Closing would wait for a peer that reads nothing.
+    """
+    # A transport of asyncio's that is closed has lost what its `abort` needs.
+    with contextlib.suppress(AttributeError):
+        writer.transport.abort()

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 
+from protocol.stream import abort
+
 MAX_FRAMES = 512
 MAX_BYTES = 4 * 1_048_576
 HIGH_WATER = 65_536
@@ -57,7 +59,7 @@ class Outbox:
         """Drops everything, and the connection with it."""
         self._frames.clear()
         self._view = None
-        self._writer.transport.abort()
+        abort(self._writer)
         self.finish()
 
     async def run(self) -> None:

@@ -20,7 +20,7 @@ from protocol.errors import (
     Refused,
     TextError,
 )
-from protocol.stream import read_frame
+from protocol.stream import abort, read_frame
 from server import access
 from server.outbox import Outbox
 from server.safelog import where
@@ -264,7 +264,7 @@ class Session:
             async with asyncio.timeout(GOODBYE_WITHIN):
                 await self._writer.wait_closed()
         except (TimeoutError, OSError):
-            self._writer.transport.abort()
+            abort(self._writer)
 
 
 def message_frame(message: m.Message) -> bytes:
