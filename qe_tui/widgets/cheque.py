@@ -200,6 +200,8 @@ class Cheque(Vertical):
         self._note = NOTHING
         """A remark that stays until the next key."""
         self._sending: int | None = None
+        self._sent = ""
+        """The amount that is on its way, while `_sending` says for which step."""
 
     DEFAULT_CSS = """
     Cheque.-sealed { border: round $border-blurred; }
@@ -237,6 +239,9 @@ class Cheque(Vertical):
                 self._note = wiped = self._what_became(before, sight.snapshot)
             elif not stale:
                 self._note = NOTHING
+        if self._sending == game.step and facts.sealed(sight.snapshot) == self._sent:
+            # The view has overtaken the answer: nothing of a sealed bid stays on show.
+            self.sent(game.step)
         self.line.placeholder = self._placeholder(sight.snapshot)
         self.set_class(facts.sealed(sight.snapshot) is not None and not self.typing, "-sealed")
         self._repaint()
@@ -292,6 +297,7 @@ class Cheque(Vertical):
             self.say(wrong, ink.BAD, _("The rules do not allow that amount."))
             return
         self._sending = self.line.belongs_to
+        self._sent = str(amount)
         self.line.locked = True
         self.say(_("Sealing it ..."), ink.QUIET)
         self.post_message(self.Sealed(self._sending, amount))
@@ -314,6 +320,7 @@ class Cheque(Vertical):
         self._sight = None
         self._note = NOTHING
         self._sending = None
+        self._sent = ""
         self.line.empty()
 
     def sent(self, step: int) -> None:
@@ -321,6 +328,7 @@ class Cheque(Vertical):
         if self._sending != step:
             return
         self._sending = None
+        self._sent = ""
         self.line.empty()
         self.say("", "")
 

@@ -369,6 +369,32 @@ async def test_the_keyboard_works_again_when_the_window_has_grown() -> None:
         assert app.table.cheque.line.value == "300"
 
 
+async def test_a_view_that_overtakes_the_answer_shows_no_figures() -> None:
+    play, seat = secret_phase()
+    app = Table(play, seat)
+    reached, go = asyncio.Event(), asyncio.Event()
+
+    async def slow(body):  # type: ignore[no-untyped-def]
+        play.bid(seat, 777_123)
+        reached.set()
+        await go.wait()
+        return {}
+
+    app.ask = slow  # type: ignore[method-assign]
+    async with app.run_test(size=SMALL) as pilot:
+        await pilot.press(*"777123")
+        app.clock.at += 1
+        await pilot.press("enter")
+        await reached.wait()
+        app.show()
+        await pilot.pause()
+        text = app.text()
+        assert "SEALED" in text
+        assert "777" not in text
+        go.set()
+        await settled(pilot, app)
+
+
 # --- A covered line ---------------------------------------------------------------------------
 
 
