@@ -92,13 +92,19 @@ async def again(app: QEApp, before: Visit) -> None:
 async def _deal(app: QEApp, private: Visit, players: int | None) -> None:
     """Goes on with the game that was left, or deals a new one; asks where both are meant."""
     app.arrive(private, hold_lobby=True)
-    if await own.go_on(private):
-        if players is None or not await _rather_anew(app, players):
-            app.notify(_("You go on with the game that you left."), markup=False)
-            app.release_lobby()
-            return
+    kept = await own.unfinished(private)
+    anew = kept is not None and players is not None and await _rather_anew(app, players)
+    if kept is not None:
+        try:
+            await private.stay.ask(kept)
+        except Refused:
+            kept = None
+    if kept is not None and anew:
         await private.stay.ask(Leave())
-    await own.deal(private, players or app.settings.players)
+    elif kept is not None:
+        app.notify(_("You go on with the game that you left."), markup=False)
+    if kept is None or anew:
+        await own.deal(private, players or app.settings.players)
     app.release_lobby()
 
 

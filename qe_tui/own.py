@@ -7,7 +7,7 @@ import re
 import secrets
 from pathlib import Path
 
-from protocol.errors import LinkError, QEError
+from protocol.errors import LinkError
 from protocol.messages import AddBot, Create, Resume, Start
 from qe_tui import hosting
 from qe_tui.hosting import HostingError, Running
@@ -132,8 +132,8 @@ def _in_use(error: HostingError) -> bool:
     return re.search(r"\b(?:locked|another host)\b", str(error), re.IGNORECASE) is not None
 
 
-async def go_on(private: Visit) -> bool:
-    """Sits down to the game against computers that was left unfinished, if there is one.
+async def unfinished(private: Visit) -> Resume | None:
+    """How to sit down to the game against computers that was left unfinished, if there is one.
 
     Raises Refused and LinkError.
     """
@@ -142,10 +142,8 @@ async def go_on(private: Visit) -> bool:
         token = private.stay.saved(table, name)
         if table in playing and token is not None:
             private.name = name
-            with contextlib.suppress(QEError):
-                await private.stay.ask(Resume(table=table, token=token))
-                return True
-    return False
+            return Resume(table=table, token=token)
+    return None
 
 
 async def deal(private: Visit, players: int) -> None:

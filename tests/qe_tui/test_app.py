@@ -198,6 +198,24 @@ async def test_a_name_that_is_taken_is_asked_for_again(
         assert "--name Anouk" in (app.way_back() or "")
 
 
+async def test_a_seat_that_is_kept_under_another_name_is_offered(
+    den: Den, home: Home, at: At, until: Until
+) -> None:
+    await table_of(await den.guest(home, "Ana"))
+    async with at(den.where, name="Ana") as (app, pilot):
+        (await text_line(app, until)).value = "Anouk"
+        await pilot.press("enter")
+        await until(lambda: lobby(app))
+    async with at(den.where, name="Ana") as (app, pilot):
+        await until(lambda: isinstance(app.screen, Choose))
+        await pilot.press("1")
+        snapshot = await until(lambda: lobby(app))
+        assert snapshot.name(snapshot.room.me) == "Anouk"
+    async with at(den.where, name="Ana", named=True) as (app, _pilot):
+        # Who has said by which name to sit down is not asked about another.
+        await until(lambda: isinstance(app.screen, AskText))
+
+
 async def test_started_again_it_finds_its_seat_among_several_tables(
     den: Den, home: Home, at: At, until: Until
 ) -> None:
@@ -290,6 +308,43 @@ async def test_a_host_of_ones_own_that_died_is_started_again(home: Home, until: 
         second = private.running.pid
         await app.depart()
     assert not hosting.alive(second)
+
+
+async def test_a_new_game_against_computers_may_be_dealt_while_one_is_kept(
+    home: Home, until: Until
+) -> None:
+    first = await own.private(home, "Ana")
+    await own.deal(first, 3)
+    await first.close()
+    private = await own.private(home, "Ana")
+    app = QEApp(home, Settings(), Errand(private, "play", players=5), name="Ana")
+    async with app.run_test(size=(80, 24), notifications=True) as pilot:
+        await until(lambda: isinstance(app.screen, Choose))
+        await pilot.press("n")
+        await until(lambda: isinstance(app.screen, TableScreen))
+        assert len(app.snapshot.room.seats) == 5
+        assert [table.seats for table in await private.tables()] == [5]
+        await app.depart()
+
+
+async def test_after_a_game_against_computers_another_is_dealt_at_once(
+    den: Den, home: Home, until: Until
+) -> None:
+    alone = await visit(home, den.where, "Ana")
+    alone.private = True
+    app = QEApp(home, Settings(), Errand(alone, "play", players=3), name="Ana")
+    async with app.run_test(size=(80, 24), notifications=True) as pilot:
+        await play_out(app)
+        await until(lambda: app.snapshot.game.result)
+        await pilot.press("x")  # the reveal
+        await pilot.press("p")
+        snapshot = await until(
+            lambda: (
+                app.snapshot.room.results and app.snapshot.room.stage == "playing" and app.snapshot
+            )
+        )
+        assert len(snapshot.room.results) == 1
+        await app.depart()
 
 
 # --- The end ----------------------------------------------------------------------------------

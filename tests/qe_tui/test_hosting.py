@@ -87,7 +87,7 @@ async def test_a_folder_in_use_is_one_sentence(start: Callable[..., object]) -> 
 async def test_a_private_game_is_gone_on_with(home: Home) -> None:
     first = await own.private(home, "Ana")
     assert first.where.address == "127.0.0.1"
-    assert not await own.go_on(first)
+    assert await own.unfinished(first) is None
     await own.deal(first, 3)
     table = (await first.tables())[0]
     assert (table.seats, table.taken, table.bots, table.stage) == (3, 3, 2, "playing")
@@ -99,7 +99,9 @@ async def test_a_private_game_is_gone_on_with(home: Home) -> None:
     again = await own.private(home, "Another name by now")
     assert again.running is not None
     assert again.running.folder == first.running.folder
-    assert await own.go_on(again)
+    kept = await own.unfinished(again)
+    assert kept is not None
+    await again.stay.ask(kept)
     assert again.name == "Ana"
     assert [there.table for there in await again.tables()] == [table.table]
     await again.close()
@@ -111,7 +113,7 @@ async def test_two_play_alone_on_one_machine(home: Home) -> None:
     await own.deal(first, 3)
     second = await own.private(home, "Ana")
     try:
-        assert not await own.go_on(second), "the other one's game is left alone"
+        assert await own.unfinished(second) is None, "the other one's game is left alone"
         await own.deal(second, 3)
         assert first.running is not None
         assert second.running is not None
