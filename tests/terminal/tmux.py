@@ -129,7 +129,7 @@ class Terminal:
             assert time.monotonic() < end, f"{self.name} does not end:\n{self.look().text}"
             time.sleep(POLL)
             # Now and then tmux misses that a program has ended until another one does.
-            self._tmux.run(["run-shell", "true"])
+            self._tmux.run(["run-shell", "-b", "true"])
         return int(status)
 
 
