@@ -15,7 +15,7 @@ import msgspec
 
 from protocol import qe
 from protocol.errors import MessageError
-from protocol.messages import Body, Reacted, Room, Said, View
+from protocol.messages import Body, Room, Said, View
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,11 +70,3 @@ class Desk(Protocol):
     def leave_table(self) -> None:
         """Gives the seat up and goes back to the menu."""
         ...
-
-
-class ShowsTable(Protocol):
-    """A screen that shows a table."""
-
-    def show(self, snapshot: Snapshot) -> None: ...
-
-    def reacted(self, reaction: Reacted) -> None: ...

@@ -81,10 +81,6 @@ class Session:
     def send(self, message: m.Message) -> None:
         self._outbox.put(message_frame(message))
 
-    def send_frame(self, frame: bytes) -> None:
-        """A frame that was made once for many."""
-        self._outbox.put(frame)
-
     def send_view(self, frame: bytes, padded_size: int = 0) -> None:
         """A view, sent if it is another than the last one made for this connection.
 

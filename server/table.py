@@ -228,14 +228,6 @@ class Table:
         with suppress(Refused):  # the table has closed meanwhile
             await self._do(job)
 
-    async def close(self, message: str) -> None:
-        """Ends the table for everybody."""
-
-        async def job() -> None:
-            await self._shut(message)
-
-        await self._do(job)
-
     async def _perform(
         self, session: Session, seat: int | None, body: m.AnyBody, password: str | None
     ) -> dict[str, Any]:

@@ -91,10 +91,7 @@ class TableScreen(Screen[None]):
         yield Painted(self._painter(lambda s, w, h: lines.header(s, w)), id="header")
         with Horizontal(id="body"):
             with Vertical(id="table"):
-                yield Painted(
-                    self._painter(lambda s, w, h: lines.banner(s, self._notice.shown(s), w)),
-                    id="banner",
-                )
+                yield Painted(self._painter(self._paint_banner), id="banner")
                 with Vertical(id="play"):
                     yield Painted(self._painter(lambda s, w, h: lines.todo(s, w)), id="todo")
                     with Horizontal(id="stage"):

@@ -13,7 +13,6 @@ from textual.widget import Widget
 
 QUIET = "$text-muted"
 FAINT = "$text-disabled"
-LOUD = "bold"
 MINE = "$secondary bold"
 KEY = "bold $text-accent"
 GOOD = "$text-success"

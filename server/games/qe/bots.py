@@ -16,8 +16,6 @@ from protocol.qe import MAX_DIGITS, Bid, Game, Peek, You
 from server.games.qe.estimate import STANDARD, Money, Outlook, antilog, log, money, outlook
 from server.games.qe.valuation import Stakes, stakes
 
-LEVELS = ("normal",)
-
 _MOST: int = 10**MAX_DIGITS - 1
 _REACH = 1.3
 """Decades around the usual price among which it looks for a bid."""
