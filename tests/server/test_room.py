@@ -309,7 +309,7 @@ def test_a_table_is_the_fold_of_its_journal() -> None:
     run_state_machine_as_test(
         Tables,
         settings=settings(
-            max_examples=50,
+            max_examples=30,
             derandomize=True,
             stateful_step_count=50,
             deadline=None,

@@ -23,7 +23,7 @@ from server.games.qe.rules import State
 SCALE = 10
 """All amounts are multiples of this, so that a little more changes no order."""
 
-some = settings(max_examples=15, deadline=None)
+some = settings(max_examples=8, deadline=None)
 SEEDS = st.integers(0, 2**32 - 1)
 PLAYERS = pytest.mark.parametrize("players", [3, 4, 5])
 

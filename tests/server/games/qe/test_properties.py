@@ -20,7 +20,7 @@ from server.games.game import Illegal
 from server.games.qe import QE
 from server.games.qe.rules import State
 
-a_few = settings(max_examples=40, deadline=None)
+a_few = settings(max_examples=25, deadline=None)
 SEEDS = st.integers(0, 2**32 - 1)
 
 
