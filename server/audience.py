@@ -58,6 +58,9 @@ class Audience:
         """The connections of a seat's holder."""
         return [session for session, its in self._keys.items() if its == key]
 
+    def spectators_called(self, name: str) -> list[Session]:
+        return [session for session, key in self._keys.items() if not key and session.name == name]
+
     def all_away(self, room: Room) -> None:
         """Nobody is here yet: the host has just come back."""
         self._away = {seat.key: self._now() for seat in room.seats if seat.human}
@@ -88,9 +91,14 @@ class Audience:
         seat = room.seat_of(self.key_of(session))
         return room.seats[seat].name if seat is not None else session.name or "spectator"
 
-    def watching(self, but: Session) -> list[str]:
+    def watching(self, but: Session | None = None) -> list[str]:
         """The names of the spectators, but for one who is about to have another."""
         return [s.name for s, key in self._keys.items() if not key and s.name and s is not but]
+
+    def spectator_view(self, room: Room) -> bytes:
+        """The frame that a spectator has now, or would have."""
+        self._views.prepare(room, self._keys.values(), self.spectators)
+        return self._views.spectator()
 
     # --- What they are told ------------------------------------------------------------------
 

@@ -2,29 +2,21 @@
 
 from __future__ import annotations
 
-import asyncio
-import errno
 import logging
 import math
-import os
-import signal
 import socket
-import ssl
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import click
-import ifaddr
 import platformdirs
 
 from protocol import text
 from protocol.errors import TextError
 from protocol.messages import DEFAULT_PORT
 from server.games.registry import GAMES
-from server.host import STANDING_GAME, Host, Settings, program_version
-from server.safelog import loop_handler
-from server.store import StoreError
+from server.host import STANDING_GAME, Settings, program_version
+from server.serving import serve
 
 EXAMPLES = """
 \b
@@ -41,13 +33,8 @@ FILES_BESIDE = 64
 """Open files that a host needs beside its connections."""
 
 
-class CannotStart(click.ClickException):
-    """The host cannot run as asked for."""
-
-    exit_code = 2
-
-
-@click.command(
+@click.group(
+    invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"], "show_default": True},
     epilog=EXAMPLES,
 )
@@ -69,8 +56,13 @@ class CannotStart(click.ClickException):
 @click.option("--seed", default=None, help="For tests: makes every deal foreseeable.")
 @click.option("--max-tables", type=click.IntRange(1, 3000), default=500)
 @click.option("--max-connections", type=click.IntRange(1, 100_000), default=2000)
+@click.option("--no-discovery", is_flag=True, help="Do not announce the host on the LAN (mDNS).")
+@click.option("--broker", default=None, envvar="QE_BROKER", metavar="URL", show_envvar=True,
+              help="Publish there: mqtt[s]://[USER[:PASSWORD]@]ADDRESS[:PORT].")  # fmt: skip
 @click.option("--verbose", is_flag=True, help="Log who comes and goes, on standard error.")
+@click.pass_context
 def main(
+    context: click.Context,
     bind: str,
     port: int,
     name: str | None,
@@ -82,9 +74,13 @@ def main(
     seed: str | None,
     max_tables: int,
     max_connections: int,
+    no_discovery: bool,
+    broker: str | None,
     verbose: bool,
 ) -> None:
     """Host games of QE for the terminals on your network."""
+    if context.invoked_subcommand is not None:
+        return
     logging.basicConfig(
         stream=sys.stderr,
         level=logging.INFO if verbose else logging.WARNING,
@@ -107,9 +103,10 @@ def main(
         seed=seed,
         max_tables=max_tables,
         max_connections=_connections(max_connections),
+        discovery=not no_discovery,
+        broker=broker,
     )
-    with asyncio.Runner(loop_factory=_loop_factory()) as runner:
-        runner.run(_serve(settings))
+    serve(settings)
 
 
 def _check_standing(players: int, bots: int) -> None:
@@ -159,79 +156,3 @@ def _connections(wanted: int) -> int:
             )
             return possible
     return wanted
-
-
-def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    """uvloop's event loop where it is installed."""
-    try:
-        import uvloop
-    except ImportError:
-        return None
-    factory: Callable[[], asyncio.AbstractEventLoop] = uvloop.new_event_loop
-    return factory
-
-
-async def _serve(settings: Settings) -> None:
-    loop = asyncio.get_running_loop()
-    loop.set_exception_handler(loop_handler)
-    ended = asyncio.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        try:
-            loop.add_signal_handler(number, ended.set)
-        except NotImplementedError:  # Windows
-            signal.signal(number, lambda *_: loop.call_soon_threadsafe(ended.set))
-    try:
-        host = Host(settings)
-    except StoreError as error:
-        raise CannotStart(str(error)) from None
-    except (OSError, ssl.SSLError) as error:
-        raise click.UsageError(
-            f"The certificate cannot be used ({type(error).__name__})."
-        ) from None
-    try:
-        await host.start()
-    except (OSError, UnicodeError) as error:
-        await host.stop()
-        why = "the address is unknown"
-        if isinstance(error, OSError) and not isinstance(error, socket.gaierror):
-            why = os.strerror(error.errno or 0)
-            if error.errno == errno.EADDRINUSE:
-                why += "; --port takes another port, 0 any free one"
-        raise CannotStart(
-            f"Cannot listen on {_typed(settings.bind, settings.port)}: {why}."
-        ) from None
-    for line in _announcement(settings, host):
-        click.echo(line)
-    sys.stdout.flush()
-    await ended.wait()
-    await host.stop()
-
-
-def _announcement(settings: Settings, host: Host) -> list[str]:
-    address, port = host.addresses[0]
-    others: list[str] = []
-    if address in {"0.0.0.0", "::"}:
-        others = _own_addresses(ipv6=address == "::")
-        address = others.pop(0)
-    lines = [f"listening on {_typed(address, port)}"]
-    lines += [f"also on {_typed(other, port)}" for other in others]
-    if host.fingerprint is not None:
-        lines.append(f"certificate {host.fingerprint}")
-    return lines
-
-
-def _own_addresses(*, ipv6: bool) -> list[str]:
-    """This machine's addresses that a guest could type, the loopback one last."""
-    found = [ip.ip for adapter in ifaddr.get_adapters() for ip in adapter.ips]
-    four = [ip for ip in found if isinstance(ip, str) and not ip.startswith("127.")]
-    six = [
-        ip[0]
-        for ip in found
-        if not isinstance(ip, str) and not ip[0].startswith("fe80") and ip[0] != "::1"
-    ]
-    return [*dict.fromkeys(four + (six if ipv6 else [])), "127.0.0.1"]
-
-
-def _typed(address: str, port: int) -> str:
-    """An address as one types it: IPv6 in brackets."""
-    return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"

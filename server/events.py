@@ -69,6 +69,13 @@ class Moved(Event, frozen=True, tag="moved"):
     to: int
 
 
+class Renamed(Event, frozen=True, tag="renamed"):
+    """The owner of the host's machine has given a seat's holder another name."""
+
+    seat: int
+    name: str
+
+
 class BotAdded(Event, frozen=True, tag="bot_added"):
     seat: int
     name: str
@@ -137,6 +144,7 @@ AnyEvent = (
     | Left
     | Changed
     | Moved
+    | Renamed
     | BotAdded
     | Started
     | Acted

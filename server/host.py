@@ -50,7 +50,8 @@ def program_version() -> str:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """How a host is run. `bot_delay` is the mean thinking time in seconds; `players` is the size
-    of standing tables, 0 for none; `seed`, for tests, makes the deals foreseeable."""
+    of standing tables, 0 for none; `seed`, for tests, makes the deals foreseeable; `broker` is the
+    URL of one, which may hold a password."""
 
     data: Path
     name: str
@@ -63,6 +64,8 @@ class Settings:
     seed: str | None = field(default=None, repr=False)
     max_tables: int = 500
     max_connections: int = 2000
+    discovery: bool = False
+    broker: str | None = field(default=None, repr=False)
 
 
 class Host:
@@ -94,6 +97,8 @@ class Host:
         self._server: asyncio.Server | None = None
         self._opening: asyncio.Task[None] | None = None
         self._running = False
+        self.onlookers: list[Callable[[Table], None]] = []
+        """Called after each change of what a list of tables shows or a spectator sees."""
         self._services = Services(
             store=self._store,
             games=GAMES,
@@ -144,17 +149,25 @@ class Host:
         return m.Welcome(
             version=m.VERSION,
             now=self.now(),
-            host=m.HostInfo(
-                id=self._store.host_id, name=self.settings.name, version=program_version()
-            ),
+            host=m.HostInfo(id=self.id, name=self.settings.name, version=program_version()),
             games={
                 game.name: m.GameInfo(seats=list(game.seats), levels=list(game.levels))
                 for game in GAMES.values()
             },
         )
 
+    @property
+    def id(self) -> str:
+        """The host's random id, for as long as its data folder lives."""
+        return self._store.host_id
+
+    @property
+    def tables(self) -> list[Table]:
+        """The tables that are open."""
+        return [table for table in self._tables.values() if table.open]
+
     def list_tables(self) -> m.TableList:
-        return m.TableList(tables=[table.info() for table in self._tables.values() if table.open])
+        return m.TableList(tables=[table.info() for table in self.tables])
 
     def table(self, code: str) -> Table:
         """The table of that code. Raises Refused."""
@@ -226,6 +239,8 @@ class Host:
     def _changed(self, table: Table) -> None:
         self._drop_closed()
         self._open_standing()
+        for onlooker in self.onlookers:
+            onlooker(table)
 
     def _drop_closed(self) -> None:
         """Forgets tables that have closed, or that could not be opened."""

@@ -18,6 +18,9 @@ from server.codes import bot_name
 from server.games.game import Game, Malformed
 from server.room import Room, Seat
 
+HOST_NAME = "host"
+"""How the host itself is called in a table's chat; nobody else may be."""
+
 Away = Mapping[int, int]
 """For each seat whose holder is away, for how many milliseconds."""
 
@@ -52,7 +55,7 @@ def check_name(room: Room, name: str, watching: Iterable[str], besides: int | No
     """Refuses a name that somebody at the table has, or one like it."""
     skeleton = text.skeleton(name)
     seated = (seat.name for n, seat in enumerate(room.seats) if seat.taken and n != besides)
-    if any(text.skeleton(taken) == skeleton for taken in (*seated, *watching)):
+    if any(text.skeleton(taken) == skeleton for taken in (HOST_NAME, *seated, *watching)):
         raise Refused(
             Code.NAME_TAKEN, "name", "Somebody at this table has that name, or one like it."
         )
@@ -206,6 +209,35 @@ def say(room: Room, seat: int | None, name: str, spoken: str) -> ev.Spoken:
     """Chat: that of spectators reaches only spectators while a game runs."""
     apart = seat is None and room.stage == "playing"
     return ev.Spoken(seat=seat, name=name, text=spoken, to="spectators" if apart else "all")
+
+
+# --- What the owner of the host's machine asks ------------------------------------------------
+
+
+def kick(room: Room, who: str) -> ev.Left:
+    """Sends somebody away: in the lobby the seat is open then, in a game it is released."""
+    seat = seat_called(room, who)
+    if room.stage != "lobby" and not room.seats[seat].human:
+        raise Refused(Code.ILLEGAL, "computer", "A computer has that seat, and the game has begun.")
+    return ev.Left(seat=seat)
+
+
+def rename(room: Room, who: str, name: str, watching: Iterable[str] = ()) -> ev.Renamed:
+    seat = seat_called(room, who)
+    check_name(room, text.name(name), watching, besides=seat)
+    return ev.Renamed(seat=seat, name=name)
+
+
+def seat_called(room: Room, who: str) -> int:
+    """The taken seat of that number or that name. Raises Refused."""
+    taken = [number for number, seat in enumerate(room.seats) if seat.taken]
+    for number in taken:
+        if who == str(number):
+            return number
+    for number in taken:
+        if who == room.seats[number].name:
+            return number
+    raise Refused(Code.ILLEGAL, "unknown_seat", "Nobody of that name or seat number is there.")
 
 
 # --- Fields of several requests -------------------------------------------------------------

@@ -173,6 +173,8 @@ def apply(room: Room, event: ev.AnyEvent, at: int) -> Room:
             seats = list(room.seats)
             seats[seat], seats[to] = seats[to], seats[seat]
             return replace(room, seats=tuple(seats))
+        case ev.Renamed(seat=seat, name=name):
+            return _with_seat(room, seat, replace(room.seats[seat], name=name))
         case ev.BotAdded(seat=seat, name=name, level=level):
             room = _with_seat(room, seat, Seat(key=room.next_key, name=name, level=level))
             return replace(room, next_key=room.next_key + 1)

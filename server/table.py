@@ -122,6 +122,12 @@ class Table:
     def info(self) -> m.TableInfo:
         return table_info(self.room, self._audience.spectators)
 
+    def public_view(self) -> bytes | None:
+        """The frame that a spectator has; None where that takes a password."""
+        if not self.open or self.room.password is not None:
+            return None
+        return self._audience.spectator_view(self.room)
+
     async def stop(self) -> None:
         """Ends the table's task, after the jobs that are in its queue."""
         self._stopping = True
@@ -283,6 +289,48 @@ class Table:
             case _:
                 raise AssertionError("a request that is no table's")
         return {}
+
+    # --- What the owner of the host's machine asks ---------------------------------------------
+
+    async def announce(self, words: str) -> None:
+        """Chat from the host itself, to everybody at the table. Raises Refused."""
+
+        async def job() -> None:
+            spoken = ev.Spoken(seat=None, name=requests.HOST_NAME, text=words, to="all")
+            await self._commit([spoken])
+            self._audience.said(self.room, *self.room.chat[-1])
+
+        await self._do(job)
+
+    async def kick(self, who: str) -> None:
+        """Sends a player away, by seat number or name, or a spectator. Raises Refused."""
+
+        async def job() -> None:
+            removed = "The owner of the host has sent you away."
+            for session in self._audience.spectators_called(who):
+                self._audience.give_up(session)
+                session.table = None
+                session.bye(ByeCode.REMOVED, removed)
+                return
+            left = requests.kick(self.room, who)
+            key = self.room.seats[left.seat].key
+            await self._commit([left])
+            self._send_away(key, ByeCode.REMOVED, removed)
+
+        await self._do(job)
+
+    async def rename(self, who: str, name: str) -> None:
+        """Gives a seat's holder another name. Raises Refused."""
+
+        async def job() -> None:
+            watching = self._audience.watching()
+            await self._commit([requests.rename(self.room, who, name, watching)])
+
+        await self._do(job)
+
+    async def close(self) -> None:
+        """Closes the table for good; its games are kept. Raises Refused."""
+        await self._do(lambda: self._shut("The owner of the host has closed the table."))
 
     # --- Its queue ---------------------------------------------------------------------------
 
