@@ -8,33 +8,22 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import secrets
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 from filelock import FileLock, Timeout
 
 from server import events as ev
+from server.journal import NAME, StoreError, open_journal
+
+__all__ = ["Entry", "Journal", "Store", "StoreError"]
 
 log = logging.getLogger(__name__)
-
-SCHEMA_VERSION = 1
-
-_SCHEMA = """
-CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE tables (id INTEGER PRIMARY KEY, open INTEGER NOT NULL DEFAULT 1);
-CREATE TABLE events (
-    "table" INTEGER NOT NULL REFERENCES tables (id),
-    number INTEGER NOT NULL,
-    at INTEGER NOT NULL,
-    event TEXT NOT NULL,
-    PRIMARY KEY ("table", number)
-) WITHOUT ROWID;
-"""
 
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(ev.AnyEvent).decode
@@ -43,10 +32,7 @@ _STARTED = '{"event":"started"%'
 """How SQL knows the start of a game: the tag comes first in an event's text."""
 
 Journal = list[tuple[int, ev.AnyEvent]]
-
-
-class StoreError(Exception):
-    """The journal could not be opened or written. The message is a sentence without its content."""
+Content = TypeVar("Content")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +62,7 @@ class Store:
         except OSError as error:
             raise StoreError(f"The data folder cannot be locked: {error.strerror}.") from None
         try:
-            self._db = _opened(folder / "journal.sqlite3")
+            self._db = open_journal(folder / NAME)
         except BaseException:
             self._lock.release()
             raise
@@ -95,14 +81,13 @@ class Store:
         """The tables that are open, oldest first; None for a journal that cannot be read."""
         ids = self._db.execute("SELECT id FROM tables WHERE open ORDER BY id").fetchall()
         for (table,) in ids:
-            rows = self._db.execute(
-                'SELECT at, CAST(event AS BLOB) FROM events WHERE "table" = ? ORDER BY number',
-                (table,),
-            ).fetchall()
-            try:
-                yield table, [(at, _decode(event)) for at, event in rows]
-            except (msgspec.MsgspecError, ValueError, TypeError, RecursionError):
-                yield table, None
+            journal, whole = events_of(self._db, table)
+            yield table, journal if whole else None
+
+    def code(self, table: int) -> str | None:
+        """The code of a table, also where the rest of its journal cannot be followed."""
+        journal, _ = events_of(self._db, table)
+        return journal[0][1].code if journal and isinstance(journal[0][1], ev.Opened) else None
 
     def next_table(self) -> int:
         """The number of the next table that is opened."""
@@ -115,6 +100,10 @@ class Store:
             "SELECT count(*) FROM events WHERE CAST(event AS TEXT) LIKE ?", (_STARTED,)
         ).fetchone()
         return int(games)
+
+    def read(self, read: Callable[[sqlite3.Connection], Content]) -> Content:
+        """What `read` makes of the whole journal, closed tables included."""
+        return read(self._db)
 
     async def append(self, entries: Sequence[Entry]) -> None:
         """Returns once the events are on disk, all or none. Raises StoreError for none."""
@@ -183,31 +172,18 @@ class Store:
             raise
 
 
-def _opened(path: Path) -> sqlite3.Connection:
-    """The database, made if it is not there. Raises StoreError."""
-    try:
-        path.touch(mode=0o600)
-        db = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
-    except (OSError, sqlite3.Error) as error:
-        raise _not_opened(error) from None
-    try:
-        (version,) = db.execute("PRAGMA user_version").fetchone()
-        if version not in {0, SCHEMA_VERSION}:
-            raise StoreError("The journal was written by another version of this program.")
-        db.execute("PRAGMA journal_mode = WAL")
-        db.execute("PRAGMA synchronous = FULL")
-        if version == 0:
-            db.executescript(f"BEGIN; {_SCHEMA} PRAGMA user_version = {SCHEMA_VERSION};")
-            db.execute("INSERT INTO facts VALUES ('host_id', ?)", (secrets.token_hex(16),))
-            db.execute("COMMIT")
-    except sqlite3.Error as error:
-        db.close()
-        raise _not_opened(error) from None
-    except StoreError:
-        db.close()
-        raise
-    return db
-
-
-def _not_opened(error: Exception) -> StoreError:
-    return StoreError(f"The journal cannot be opened ({type(error).__name__}).")
+def events_of(db: sqlite3.Connection, table: int) -> tuple[Journal, bool]:
+    """A table's events as far as they can be read, and whether that is all of them."""
+    rows = db.execute(
+        'SELECT number, at, CAST(event AS BLOB) FROM events WHERE "table" = ? ORDER BY number',
+        (table,),
+    )
+    journal: Journal = []
+    for expected, (number, at, event) in enumerate(rows):
+        if number != expected or not isinstance(at, int):
+            return journal, False
+        try:
+            journal.append((at, _decode(event)))
+        except (msgspec.MsgspecError, ValueError, TypeError, RecursionError):
+            return journal, False
+    return journal, True

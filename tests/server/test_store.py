@@ -199,28 +199,6 @@ async def test_folders_that_cannot_be_used(tmp_path):
     (tmp_path / "file").write_text("x")
     with pytest.raises(StoreError, match=r"^The data folder cannot be made: .*\.$"):
         Store(tmp_path / "file" / "data")
-    (tmp_path / "data" / "journal.sqlite3").mkdir(parents=True)
-    with pytest.raises(StoreError, match=r"^The journal cannot be opened"):
-        Store(tmp_path / "data")
-    (tmp_path / "data" / "journal.sqlite3").rmdir()
-    (tmp_path / "data" / "journal.sqlite3").write_bytes(b"no database at all, but long enough" * 99)
-    with pytest.raises(StoreError, match=r"^The journal cannot be opened"):
-        Store(tmp_path / "data")
-    (tmp_path / "data" / "journal.sqlite3").unlink()
-    await Store(tmp_path / "data").close()
-
-
-async def test_a_journal_of_another_version_is_left_as_it_is(tmp_path):
-    folder = tmp_path / "data"
-    await Store(folder).close()
-    spoil(folder, "PRAGMA user_version = 2")
-    spoil(folder, "PRAGMA journal_mode = DELETE")
-    before = (folder / "journal.sqlite3").read_bytes()
-    with pytest.raises(StoreError, match="written by another version of this program"):
-        Store(folder)
-    assert (folder / "journal.sqlite3").read_bytes() == before
-    spoil(folder, "PRAGMA user_version = 1")
-    await Store(folder).close()
 
 
 @pytest.mark.parametrize(
@@ -235,6 +213,11 @@ async def test_a_journal_of_another_version_is_left_as_it_is(tmp_path):
         "CAST(x'7b22657665ff6e74227d' AS TEXT)",
         "replace(hex(zeroblob(5000)), '00', '[')",
         "7",
+        '{"event":"moved","seat":7,"to":0}',
+        '{"event":"left","seat":1e300}',
+        '{"event":"left","seat":' + "9" * 400 + "}",
+        '{"event":"acted","seat":0,"action":{"kind":"bid","amount":"1"}}',
+        '{"event":"started","seed":"x","version":1}',
     ],
 )
 async def test_an_unreadable_event_of_one_table_does_not_stop_the_others(
@@ -245,7 +228,8 @@ async def test_an_unreadable_event_of_one_table_does_not_stop_the_others(
     await first.table("Cy", title="spoilt")
     seats = ana.token
     await first.stop()
-    spoil(tmp_path / "data", f'UPDATE events SET event = {bad} WHERE "table" = 2 AND number = 1')
+    value = f"'{bad}'" if bad.startswith("{") else bad
+    spoil(tmp_path / "data", f'UPDATE events SET event = {value} WHERE "table" = 2 AND number = 1')
     second = await open_host()
     assert [t["title"] for t in await second.listed()] == ["good"]
     again = await second.peer()
@@ -257,6 +241,28 @@ async def test_an_unreadable_event_of_one_table_does_not_stop_the_others(
     assert db.execute("SELECT id, open FROM tables").fetchall() == [(1, 1), (2, 1), (3, 1)]
     db.close()
     assert "cannot be restored and is kept" in caplog.text
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        'DELETE FROM events WHERE "table" = 2 AND number = 1',
+        'UPDATE events SET number = number + 1 WHERE "table" = 2 AND number = 2',
+        """UPDATE events SET at = 'noon' WHERE "table" = 2 AND number = 1""",
+        """UPDATE events SET at = 9e99 WHERE "table" = 2 AND number = 1""",
+    ],
+)
+async def test_a_table_that_lacks_an_event_does_not_go_on(tmp_path, sql):
+    store = Store(tmp_path / "data")
+    for table in (1, 2):
+        await store.append([opened(table), said(table, 1), said(table, 2)])
+    await store.close()
+    spoil(tmp_path / "data", sql)
+    store = Store(tmp_path / "data")
+    (good, journal), (bad, nothing) = store.tables()
+    assert (good, len(journal), bad, nothing) == (1, 3, 2, None)
+    assert store.code(2) == "WOLF"
+    await store.close()
 
 
 async def test_a_journal_that_cannot_be_followed_is_kept_too(open_host, tmp_path, caplog):
