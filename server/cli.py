@@ -14,6 +14,9 @@ import platformdirs
 from protocol import text
 from protocol.errors import TextError
 from protocol.messages import DEFAULT_PORT
+from server.archive_cli import games
+from server.callers import half_finished
+from server.control_cli import ctl
 from server.games.registry import GAMES
 from server.host import STANDING_GAME, Settings, program_version
 from server.serving import serve
@@ -30,7 +33,7 @@ Examples:
 DATA = platformdirs.user_data_path("qe") / "server"
 
 FILES_BESIDE = 64
-"""Open files that a host needs beside its connections."""
+"""Open files that a host needs beside its connections, half-finished ones among them."""
 
 
 @click.group(
@@ -39,7 +42,7 @@ FILES_BESIDE = 64
     epilog=EXAMPLES,
 )
 @click.version_option(program_version(), prog_name="qe-server")
-@click.option("--bind", default="0.0.0.0", metavar="ADDRESS", help="Where to listen.")
+@click.option("--bind", default=None, metavar="ADDRESS", help="Listen on that address alone.")
 @click.option("--port", default=DEFAULT_PORT, type=click.IntRange(0, 65_535),
               help="The TCP port; 0 picks a free one.")  # fmt: skip
 @click.option(
@@ -56,14 +59,15 @@ FILES_BESIDE = 64
 @click.option("--seed", default=None, help="For tests: makes every deal foreseeable.")
 @click.option("--max-tables", type=click.IntRange(1, 3000), default=500)
 @click.option("--max-connections", type=click.IntRange(1, 100_000), default=2000)
-@click.option("--no-discovery", is_flag=True, help="Do not announce the host on the LAN (mDNS).")
+@click.option("--no-discovery", is_flag=True, envvar="QE_NO_DISCOVERY", show_envvar=True,
+              help="Do not announce the host on the LAN (mDNS).")  # fmt: skip
 @click.option("--broker", default=None, envvar="QE_BROKER", metavar="URL", show_envvar=True,
               help="Publish there: mqtt[s]://[USER[:PASSWORD]@]ADDRESS[:PORT].")  # fmt: skip
 @click.option("--verbose", is_flag=True, help="Log who comes and goes, on standard error.")
 @click.pass_context
 def main(
     context: click.Context,
-    bind: str,
+    bind: str | None,
     port: int,
     name: str | None,
     data: Path | None,
@@ -79,6 +83,7 @@ def main(
     verbose: bool,
 ) -> None:
     """Host games of QE for the terminals on your network."""
+    context.obj = data or DATA
     if context.invoked_subcommand is not None:
         return
     logging.basicConfig(
@@ -139,7 +144,7 @@ def _connections(wanted: int) -> int:
     except ImportError:  # Windows has no such limit
         return wanted
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    needed = wanted + FILES_BESIDE
+    needed = wanted + half_finished(wanted) + FILES_BESIDE
     if soft != resource.RLIM_INFINITY and soft < needed:
         goal = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
         try:
@@ -148,7 +153,8 @@ def _connections(wanted: int) -> int:
         except (OSError, ValueError):
             pass
         if soft < needed:
-            possible = max(1, soft - FILES_BESIDE)
+            free = soft - FILES_BESIDE
+            possible = max(1, free - min(free // 2, half_finished(wanted)))
             click.echo(
                 f"Only {soft} files may be open here, so that the host takes {possible} "
                 f"connections, not {wanted}; raise the limit with ulimit -n.",
@@ -156,3 +162,7 @@ def _connections(wanted: int) -> int:
             )
             return possible
     return wanted
+
+
+main.add_command(ctl)
+main.add_command(games)

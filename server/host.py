@@ -19,12 +19,14 @@ from protocol import text
 from protocol.errors import ByeCode, Code, MessageError, Refused
 from server import access, requests
 from server import events as ev
+from server.callers import Caller, Callers
 from server.codes import table_code
+from server.doors import Doors
 from server.games.game import UnknownVersion
 from server.games.registry import GAMES
 from server.room import fold
 from server.safelog import where
-from server.session import Session, message_frame
+from server.session import Session
 from server.store import Journal, Store
 from server.table import Answer, Services, Table
 from server.tls import server_context
@@ -51,11 +53,11 @@ def program_version() -> str:
 class Settings:
     """How a host is run. `bot_delay` is the mean thinking time in seconds; `players` is the size
     of standing tables, 0 for none; `seed`, for tests, makes the deals foreseeable; `broker` is the
-    URL of one, which may hold a password."""
+    URL of one, which may hold a password; `bind` None is all of this machine's addresses."""
 
     data: Path
     name: str
-    bind: str = "0.0.0.0"
+    bind: str | None = None
     port: int = m.DEFAULT_PORT
     tls: bool = True
     players: int = 0
@@ -93,8 +95,11 @@ class Host:
         self._games = self._store.games_begun()
         self._next_table = self._store.next_table()
         self._tables: dict[str, Table] = {}
+        self._kept_codes: set[str] = set()
+        """Of tables that are kept but cannot go on here."""
         self._sessions: dict[Session, asyncio.Task[None]] = {}
-        self._server: asyncio.Server | None = None
+        self._callers = Callers(settings.max_connections)
+        self._doors = Doors(self._attend, self._callers, self._tls)
         self._opening: asyncio.Task[None] | None = None
         self._running = False
         self.onlookers: list[Callable[[Table], None]] = []
@@ -117,26 +122,22 @@ class Host:
         self._open_standing()
         if self._opening is not None:
             await self._opening
-        self._server = await asyncio.start_server(
-            self._connected,
-            self.settings.bind,
-            self.settings.port,
-            ssl=self._tls,
-            ssl_handshake_timeout=10.0 if self._tls else None,
-        )
-        self.addresses = [s.getsockname()[:2] for s in self._server.sockets]
+        await self._doors.open(self.settings.bind, self.settings.port)
+        self.addresses = self._doors.addresses
 
     async def stop(self) -> None:
         """Says goodbye to everybody and closes the journal."""
         self._running = False
-        if self._server is not None:
-            self._server.close()
+        await self._doors.close()
         for session in self._sessions:
             session.bye(ByeCode.SHUTTING_DOWN, "The host is shutting down; the game is kept.")
         if self._sessions:
             await asyncio.wait(self._sessions.values(), timeout=SHUT_DOWN_WITHIN)
-        for task in self._sessions.values():
+        late = dict(self._sessions)
+        for session, task in late.items():
+            session.drop()
             task.cancel()
+        await asyncio.gather(*late.values(), return_exceptions=True)
         if self._opening is not None:
             await asyncio.gather(self._opening, return_exceptions=True)
         await asyncio.gather(*(table.stop() for table in self._tables.values()))
@@ -187,7 +188,8 @@ class Host:
         rules = requests.read_rules(game, body.rules or {})
         password = None
         if body.password:
-            password = await access.password_hash(text.password(body.password))
+            self._check_room()  # before the work, too
+            password = await access.password_hash(text.password(body.password), session.address)
         table = self._new_table()
         opening = ev.Opened(
             code=self._register(table),
@@ -207,14 +209,19 @@ class Host:
     # --- Tables ------------------------------------------------------------------------------
 
     def _new_table(self) -> Table:
-        if len(self._tables) >= self.settings.max_tables:
-            raise Refused(Code.HOST_FULL, "tables", "This host has as many tables as it may.")
+        self._check_room()
         table = Table(self._services, self._next_table, None, 0)
         self._next_table += 1
         return table
 
+    def _check_room(self) -> None:
+        if len(self._tables) >= self.settings.max_tables:
+            raise Refused(Code.HOST_FULL, "tables", "This host has as many tables as it may.")
+
     def _register(self, table: Table) -> str:
-        code = table_code(self._random, self._tables.__contains__)
+        code = table_code(
+            self._random, lambda code: code in self._tables or code in self._kept_codes
+        )
         self._tables[code] = table
         return code
 
@@ -225,9 +232,11 @@ class Host:
             room = fold(journal, GAMES)
         except UnknownVersion:
             log.warning("a table's game follows rules of a version that is not known; it is kept")
+            self._keep_code(number)
             return
         except Exception as error:
             log.error("a table cannot be restored and is kept: %s", where(error))
+            self._keep_code(number)
             return
         table = Table(self._services, number, room, len(journal))
         self._tables[room.code] = table
@@ -235,6 +244,11 @@ class Host:
             await table.restored()
         except Refused as error:
             log.error("a clock could not be started anew: %s", error.code)
+
+    def _keep_code(self, number: int) -> None:
+        code = self._store.code(number)
+        if code is not None:
+            self._kept_codes.add(code)
 
     def _changed(self, table: Table) -> None:
         self._drop_closed()
@@ -295,21 +309,25 @@ class Host:
 
     # --- Connections -------------------------------------------------------------------------
 
-    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        if not self._running or len(self._sessions) >= self.settings.max_connections:
-            goodbye = m.Bye(code=ByeCode.HOST_FULL, message="This host has no room for more.")
-            writer.write(message_frame(goodbye))
-            writer.close()
-            return
-        session = Session(self, reader, writer, tls=self._tls is not None)
+    def takes_in(self, caller: Caller) -> bool:
+        """Whether there is a place for one that has said hello; it is the caller's from then on."""
+        return self._callers.greeted(caller)
+
+    async def _attend(
+        self, caller: Caller, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        """Serves a connection until it ends."""
+        session = Session(self, caller, reader, writer, tls=self._tls is not None)
         task = asyncio.current_task()
         assert task is not None
         self._sessions[session] = task
-        log.info("a connection from %s", session.address)
+        log.info("a connection from %s", caller.address)
+        if not self._callers.has_place(caller):
+            session.no_room()
         try:
             await session.run()
         except Exception as error:
             log.error("a connection failed: %s", where(error))
         finally:
             del self._sessions[session]
-            log.info("the connection from %s has ended", session.address)
+            log.info("the connection from %s has ended", caller.address)

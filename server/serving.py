@@ -10,13 +10,19 @@ import socket
 import ssl
 import sys
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import click
-import ifaddr
 
+from protocol.broker import Broker, BrokerError, read_url
+from server import announce
+from server.control import Control
 from server.host import Host, Settings
-from server.safelog import loop_handler
+from server.safelog import loop_handler, reticent, where
 from server.store import StoreError
+
+if TYPE_CHECKING:
+    from server.feed import Feed
 
 
 class CannotStart(click.ClickException):
@@ -25,14 +31,34 @@ class CannotStart(click.ClickException):
     exit_code = 2
 
 
+class Crashed(click.ClickException):
+    """The host failed. The message says where, and quotes nothing."""
+
+
 def serve(settings: Settings) -> None:
-    """Runs a host until a signal ends it. Raises CannotStart and UsageError."""
-    with asyncio.Runner(loop_factory=_loop_factory()) as runner:
-        runner.run(_serve(settings))
+    """Runs a host until a signal ends it. Raises CannotStart, UsageError and Crashed."""
+    try:
+        broker = read_url(settings.broker) if settings.broker else None
+    except BrokerError as error:
+        raise CannotStart(str(error)) from None
+    with reticent():
+        try:
+            with asyncio.Runner(loop_factory=_loop_factory(broker is not None)) as runner:
+                runner.run(_serve(settings, broker))
+        except click.ClickException:
+            raise
+        except Exception as error:
+            raise Crashed(f"The host has failed: {where(error)}.") from None
 
 
-def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    """uvloop's event loop where it is installed."""
+def _loop_factory(broker: bool) -> Callable[[], asyncio.AbstractEventLoop] | None:
+    """uvloop's event loop where it is installed; on Windows one that a broker can be spoken to on,
+    where there is one to speak to."""
+    if broker:
+        from protocol.mqtt import loop_factory
+
+        if (needed := loop_factory()) is not None:
+            return needed
     try:
         import uvloop
     except ImportError:
@@ -41,7 +67,7 @@ def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
     return factory
 
 
-async def _serve(settings: Settings) -> None:
+async def _serve(settings: Settings, broker: Broker | None) -> None:
     loop = asyncio.get_running_loop()
     loop.set_exception_handler(loop_handler)
     ended = asyncio.Event()
@@ -67,39 +93,58 @@ async def _serve(settings: Settings) -> None:
             why = os.strerror(error.errno or 0)
             if error.errno == errno.EADDRINUSE:
                 why += "; --port takes another port, 0 any free one"
-        raise CannotStart(
-            f"Cannot listen on {_typed(settings.bind, settings.port)}: {why}."
-        ) from None
+        raise CannotStart(f"Cannot listen on {_wanted(settings)}: {why}.") from None
+    control = Control(host, ended.set)
+    await control.start()
     for line in _announcement(settings, host):
         click.echo(line)
     sys.stdout.flush()
+    announcer = announce.announcer(host)
+    if announcer is not None:
+        announcer.start()
+    feed = _feed(host, broker)
+    if feed is not None:
+        feed.start()
     await ended.wait()
-    await host.stop()
+    await asyncio.gather(*(each.stop() for each in (feed, announcer, host) if each is not None))
+    control.stop()
+
+
+def _feed(host: Host, broker: Broker | None) -> Feed | None:
+    """What publishes the host; its library is loaded only where there is a broker."""
+    if broker is None:
+        return None
+    from server.feed import Feed
+
+    return Feed(host, broker)
 
 
 def _announcement(settings: Settings, host: Host) -> list[str]:
-    address, port = host.addresses[0]
-    others: list[str] = []
-    if address in {"0.0.0.0", "::"}:
-        others = _own_addresses(ipv6=address == "::")
-        address = others.pop(0)
+    port = host.addresses[0][1]
+    address, *others = _guest_addresses([address for address, _ in host.addresses])
     lines = [f"listening on {_typed(address, port)}"]
     lines += [f"also on {_typed(other, port)}" for other in others]
     if host.fingerprint is not None:
         lines.append(f"certificate {host.fingerprint}")
-    return lines
+    return lines + announce.invitation(host, address, port)
 
 
-def _own_addresses(*, ipv6: bool) -> list[str]:
-    """This machine's addresses that a guest could type, the loopback one last."""
-    found = [ip.ip for adapter in ifaddr.get_adapters() for ip in adapter.ips]
-    four = [ip for ip in found if isinstance(ip, str) and not ip.startswith("127.")]
-    six = [
-        ip[0]
-        for ip in found
-        if not isinstance(ip, str) and not ip[0].startswith("fe80") and ip[0] != "::1"
-    ]
-    return [*dict.fromkeys(four + (six if ipv6 else [])), "127.0.0.1"]
+_LOOPBACK = {"0.0.0.0": "127.0.0.1", "::": "::1"}
+
+
+def _guest_addresses(bound: list[str]) -> list[str]:
+    """What a guest could type to come to one of these, the loopback address last.
+
+    Link-local IPv6 addresses are left out, since one would have to type an interface as well.
+    """
+    guests = [each for each in announce.own_addresses(bound) if not each.startswith("fe80")]
+    return list(dict.fromkeys([*guests, _LOOPBACK.get(bound[0], bound[0])]))
+
+
+def _wanted(settings: Settings) -> str:
+    if settings.bind:
+        return _typed(settings.bind, settings.port)
+    return f"port {settings.port}"
 
 
 def _typed(address: str, port: int) -> str:

@@ -21,12 +21,13 @@ from protocol.errors import (
     TextError,
 )
 from protocol.stream import abort, read_frame
-from server import access
+from server import access, requests
 from server.outbox import Outbox
 from server.safelog import where
 from server.viewing import VIEW_STEP
 
 if TYPE_CHECKING:
+    from server.callers import Caller
     from server.host import Host
     from server.table import Result, Table
 
@@ -36,27 +37,43 @@ HELLO_WITHIN = 10.0
 PING_AFTER = 20.0
 IDLE_AFTER = 60.0
 GOODBYE_WITHIN = 2.0
+STRANGERS_GOODBYE_WITHIN = 0.2
 PATIENCE = 1.0
-"""Seconds; the last is what a wrong password or token costs where there were too many."""
+"""Seconds. `hello` has to come HELLO_WITHIN after the connection was accepted, the TLS handshake
+included. Who has not said it gets less time to read a goodbye, as others wait for the place.
+PATIENCE is what a wrong password or token costs where there were too many."""
 
 
 class Session:
-    """A client. `table` is where it sits or watches; `name` is what a spectator is called."""
+    """A client. `table` is where it sits or watches; `name` is what a spectator is called.
+
+    `address` is where it counts as coming from, for failures and chat; `since` is when it was
+    accepted, in the event loop's seconds.
+    """
 
     def __init__(
-        self, host: Host, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, tls: bool
+        self,
+        host: Host,
+        caller: Caller,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        *,
+        tls: bool,
     ) -> None:
-        self.address = str((writer.get_extra_info("peername") or ("?",))[0])
+        self.address = caller.origin
+        self.since = caller.since
         self.table: Table | None = None
         self.name = ""
         self.gone = False
         self._host = host
+        self._caller = caller
         self._reader = reader
         self._writer = writer
         self._tls = tls
         self._outbox = Outbox(writer)
         self._last_view = b""
         self._ended = False
+        caller.send_away = self._make_room
 
     async def run(self) -> None:
         """Serves the connection until it ends; then its table knows that it is gone."""
@@ -64,7 +81,7 @@ class Session:
         writing = asyncio.create_task(self._outbox.run(), name="session writer")
         try:
             await asyncio.wait({reading, writing}, return_when=asyncio.FIRST_COMPLETED)
-            await asyncio.wait({writing}, timeout=GOODBYE_WITHIN)
+            await asyncio.wait({writing}, timeout=self._goodbye_within)
         finally:
             self.gone = True
             reading.cancel()
@@ -75,11 +92,15 @@ class Session:
             if self.table is not None:
                 await self.table.gone(self)
             await self._close()
+            # The caller held on to the session, and it would outlive its end by a long while.
+            self._caller.send_away = _nothing
 
     # --- What it is told ---------------------------------------------------------------------
 
     def send(self, message: m.Message) -> None:
-        self._outbox.put(message_frame(message))
+        if not self._outbox.put(message_frame(message)):
+            self.bye(ByeCode.SLOW, "You read too slowly; too much was waiting for you.")
+            asyncio.get_running_loop().call_later(GOODBYE_WITHIN, self._outbox.abort)
 
     def send_view(self, frame: bytes, padded_size: int = 0) -> None:
         """A view, sent if it is another than the last one made for this connection.
@@ -98,12 +119,27 @@ class Session:
         """The next view is sent whatever it is: the connection has come to a table anew."""
         self._last_view = b""
 
+    def no_room(self) -> None:
+        self.bye(ByeCode.HOST_FULL, "This host has no room for more from where you are.")
+
     def bye(self, code: ByeCode, message: str) -> None:
         """Says why, and closes; nothing that the client sends is read any more."""
         if not self._ended:
+            log.info("goodbye to %s: %s", self._caller.address, code)
             self._ended = True
             self.send(m.Bye(code=code, message=message))
             self._outbox.finish()
+
+    def drop(self) -> None:
+        """Ends the connection without a word."""
+        self._outbox.abort()
+
+    @property
+    def _goodbye_within(self) -> float:
+        return GOODBYE_WITHIN if self._caller.whole else STRANGERS_GOODBYE_WITHIN
+
+    def _make_room(self) -> None:
+        self.bye(ByeCode.HELLO_TIMEOUT, "Too many others wait; say hello sooner.")
 
     # --- What it asks ------------------------------------------------------------------------
 
@@ -122,8 +158,8 @@ class Session:
     async def _hello(self) -> bool:
         """Whether the client said hello, and in time."""
         try:
-            async with asyncio.timeout(HELLO_WITHIN):
-                while True:
+            async with asyncio.timeout_at(self._caller.hello_by):
+                while not self._ended:
                     fields = await read_frame(self._reader, frames.LIMIT_BEFORE_HELLO)
                     if fields is None:
                         return False
@@ -131,7 +167,7 @@ class Session:
                         return True
         except TimeoutError:
             self.bye(ByeCode.HELLO_TIMEOUT, "No hello came in time.")
-            return False
+        return False
 
     def _greeted(self, fields: Mapping[str, Any]) -> bool:
         id: int | None = None
@@ -139,7 +175,11 @@ class Session:
             id, body = m.decode_request(fields)
             if not isinstance(body, m.Hello):
                 raise Refused(Code.NOT_HELLO, "hello", "The first request must be a hello.")
-            self._grant(id, self._welcome(body))
+            welcome = self._welcome(body)
+            if not self._host.takes_in(self._caller):
+                self.no_room()
+                return False
+            self._grant(id, welcome)
         except QEError as error:
             self._refuse(id, error)
             return False
@@ -157,6 +197,7 @@ class Session:
 
     async def _next(self) -> dict[str, Any] | None:
         """The next request. A client that is silent is asked for a sign, then told goodbye."""
+        await self._outbox.calm()
         reading = asyncio.ensure_future(read_frame(self._reader, frames.LIMIT_TO_HOST))
         try:
             done, _ = await asyncio.wait({reading}, timeout=PING_AFTER)
@@ -205,7 +246,10 @@ class Session:
                 await table.watch(self, name, answer)
             case m.Resume():
                 table = self._host.table(body.table)
+                used = access.token_hash(body.token)
                 try:
+                    # Here already: wrong tokens shall not stand in the table's queue.
+                    requests.resume(table.room, used, used)
                     await table.resume(self, body.token, answer)
                 except Refused as error:
                     if error.code == Code.BAD_TOKEN:
@@ -220,7 +264,9 @@ class Session:
         """The table, if this is its password. A right one always passes."""
         table = self._host.table(code)
         kept = table.room.password
-        if kept is not None and not (password and await access.password_fits(password, kept)):
+        if kept is not None and not (
+            password and await access.password_fits(password, kept, self.address)
+        ):
             await self._fail(
                 code, Refused(Code.WRONG_PASSWORD, "password", "That is not the table's password.")
             )
@@ -231,6 +277,7 @@ class Session:
         who = (self.address, code)
         if self._host.failures.take(who):
             raise error
+        log.info("%s is wrong too often at table %s", self._caller.address, code)
         # One at a time: more connections are no more guesses.
         lock = self._host.penance.setdefault(who, asyncio.Lock())
         async with lock:
@@ -252,15 +299,22 @@ class Session:
                 id = error.id if id is None else id
             case _:
                 raise error
+        log.info("refused to %s: %s", self._caller.address, code)
         self.send(m.Error(id=id, code=str(code), reason=reason, message=str(error)))
 
     async def _close(self) -> None:
-        self._writer.close()
         try:
-            async with asyncio.timeout(GOODBYE_WITHIN):
+            self._writer.close()
+            async with asyncio.timeout(self._goodbye_within):
                 await self._writer.wait_closed()
         except (TimeoutError, OSError):
+            pass
+        finally:
             abort(self._writer)
+
+
+def _nothing() -> None:
+    """What sends away a connection that has ended."""
 
 
 def message_frame(message: m.Message) -> bytes:

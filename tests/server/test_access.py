@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
+import time
+
+import pytest
 
 from protocol import messages as m
 from server import access, session
@@ -143,3 +147,166 @@ async def test_more_connections_are_no_more_guesses(running, monkeypatch):
     assert loop.time() - before >= 0.5
     friend = await running.peer()
     assert (await friend.ask(m.Join(table=ana.code, name="Bo", password="right")))["seat"] == 1
+
+
+# --- Under attack -----------------------------------------------------------------------------
+
+GUESSES = 1000 if os.environ.get("QE_LONG") else 60
+SOON = 3.0
+"""Seconds in which the right one gets in and a bid is answered, on a machine that is busy too."""
+
+
+@pytest.fixture
+def hashes(monkeypatch) -> list[int]:
+    """How many slow hashes were made, as a list of one, and how many at once at most."""
+    made, now, lock, scrypt = [0, 0], [0], threading.Lock(), access._scrypt
+
+    def counted(password: str, salt: bytes) -> bytes:
+        with lock:
+            made[0] += 1
+            now[0] += 1
+            made[1] = max(made[1], now[0])
+        try:
+            return scrypt(password, salt)
+        finally:
+            with lock:
+                now[0] -= 1
+
+    monkeypatch.setattr(access, "_scrypt", counted)
+    return made
+
+
+async def timed(asked) -> float:
+    start = time.perf_counter()
+    await asked
+    return time.perf_counter() - start
+
+
+class Attack:
+    """Many who are wrong about a table, all at the same time, and the answers they have got."""
+
+    def __init__(self, running, guesses: list[m.Body]) -> None:
+        self._running, self._guesses = running, guesses
+        self.asked: list[asyncio.Future] = []
+
+    async def begin(self) -> None:
+        thieves = []
+        for _ in self._guesses:
+            thieves.append(await self._running.peer())
+        self.asked = [t.send(guess) for t, guess in zip(thieves, self._guesses, strict=True)]
+        await asyncio.sleep(0)
+
+    def answered(self) -> list[str]:
+        return [str(one.exception().code) for one in self.asked if one.done()]
+
+
+def wrong(code: str, kind: str) -> list[m.Body]:
+    if kind == "password":
+        return [m.Join(table=code, name=f"T{n}", password=f"guess {n}") for n in range(GUESSES)]
+    return [m.Resume(table=code, token=f"{n:032x}") for n in range(GUESSES)]
+
+
+@pytest.mark.parametrize("kind", ["password", "token"])
+@pytest.mark.parametrize("restarted", [False, True])
+async def test_many_wrong_at_once_are_slowed_down_and_the_right_one_is_not(
+    open_host, hashes, kind, restarted
+):
+    running = await open_host()
+    ana, bo, cy = await running.game("Ana", "Bo", "Cy", password="right")
+    if restarted:  # now the host has never seen the right password
+        await running.stop()
+        access._recall._digests.clear()
+        running = await open_host()
+        back = [await running.peer() for _ in range(3)]
+        for new, old in zip(back, (ana, bo, cy), strict=True):
+            new.token = old.token
+            await new.ask(m.Resume(table=ana.code, token=old.token))
+            await new.until(lambda view: True)
+        ana, bo, cy = back
+    before = hashes[0]
+    attack = Attack(running, wrong(ana.code, kind))
+    start = time.perf_counter()
+    await attack.begin()
+    # A bid, from the very address that the attack comes from.
+    assert await timed(ana.bid(7)) < SOON
+    bo.drop()
+    again, watcher = await running.peer(), await running.peer()
+    assert await timed(again.ask(m.Resume(table=ana.code, token=bo.token))) < SOON
+    right = m.Watch(table=ana.code, password="right")
+    assert await timed(watcher.ask(right)) < SOON
+    await again.until(lambda view: True)
+    assert await timed(again.bid(3)) < SOON
+    await asyncio.sleep(1.5)
+    spent = time.perf_counter() - start
+    answered = attack.answered()
+    assert set(answered) <= {"wrong_password", "bad_token", "rate_limited"}
+    assert len(answered) - answered.count("rate_limited") <= 10 + 0.2 * spent + 1
+    assert answered.count("rate_limited") <= spent / session.PATIENCE + 1
+    assert hashes[1] == 1  # never two at once
+    most = GUESSES if kind == "password" else 0
+    assert hashes[0] - before <= (most + 1 if restarted else 0)
+
+
+async def test_many_wrong_in_turn_are_slowed_down_on_new_connections_too(running, hashes):
+    (ana,) = await running.table("Ana", password="right")
+    start, codes = time.perf_counter(), []
+    while time.perf_counter() - start < 2.5:
+        thief = await running.peer()
+        codes.append(await thief.refused(m.Watch(table=ana.code, password=f"{len(codes)}")))
+        thief.drop()
+    assert len(codes) <= 10 + 0.2 * 3 + 1 + 2.5 / session.PATIENCE + 1
+    assert codes[-1] == ("rate_limited", "failures")
+    assert hashes[0] == 1  # when the table was opened
+
+
+async def test_the_right_password_passes_all_who_wait_for_a_slow_hash(hashes):
+    kept = await access.password_hash("right")
+    access._recall._digests.clear()
+    guesses = [
+        asyncio.create_task(access.password_fits(f"{n}", kept, f"10.0.0.{n % 3}"))
+        for n in range(100)
+    ]
+    await asyncio.sleep(0)
+    for who in ("10.0.0.1", "10.0.0.9"):
+        access._recall._digests.clear()
+        before = hashes[0]
+        assert await access.password_fits("right", kept, who)
+        assert hashes[0] - before <= 6
+    for guess in guesses:
+        guess.cancel()
+    await asyncio.gather(*guesses, return_exceptions=True)
+    before = hashes[0]
+    assert await access.password_fits("right", kept, "10.0.0.1")
+    await access.password_hash("another")
+    assert hashes[0] - before <= 2  # nobody waits for those who have gone
+
+
+async def test_tables_that_do_not_exist_cost_nothing_and_tell_nothing(running, hashes):
+    (ana,), (bo,) = await running.table("Ana"), await running.table("Bo", password="right")
+    await ana.ask(m.Leave())
+    await running.listed(lambda tables: len(tables) == 1)
+    peer = await running.peer()
+    before = hashes[0]
+    kinds = [
+        lambda code: m.Join(table=code, name="Cy", password="right"),
+        lambda code: m.Watch(table=code, password="wrong"),
+        lambda code: m.Resume(table=code, token="0" * 32),
+    ]
+    start = time.perf_counter()
+    for code in ("NONE", ana.code, bo.code.lower(), "", "x" * 1000):
+        for make in kinds:
+            for _ in range(20):
+                assert await peer.refused(make(code)) == ("unknown_table", "table")
+    assert time.perf_counter() - start < 20 * SOON
+    assert hashes[0] == before
+    assert not running.host.failures._buckets
+
+
+async def test_an_ipv6_network_and_a_mapped_address_fail_as_one():
+    from server.callers import origin
+
+    rate = Rate(burst=10, per_second=0, clock=lambda: 0.0)
+    passed = [rate.take((origin(f"2001:db8:0:7::{n:x}"), "WOLF")) for n in range(100)]
+    assert passed.count(True) == 10
+    passed = [rate.take((origin(f"{how}192.0.2.7"), "WOLF")) for how in ("", "::ffff:") * 10]
+    assert passed.count(True) == 10

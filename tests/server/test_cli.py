@@ -21,6 +21,7 @@ from click.testing import CliRunner
 from protocol import messages as m
 from protocol.client import connect
 from server.cli import main
+from server.journal import APPLICATION_ID
 
 ROOT = Path(__file__).parents[2]
 Run = Callable[..., Awaitable[tuple[asyncio.subprocess.Process, list[str]]]]
@@ -162,19 +163,26 @@ def fails(tmp_path: Path, *arguments: str) -> str:
     return line
 
 
-def test_a_journal_that_is_none(tmp_path):
+async def test_a_journal_that_is_none_is_set_aside(run, tmp_path):
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "journal.sqlite3").write_bytes(b"a diary, not a journal" * 99)
-    assert fails(tmp_path).startswith("Error: The journal cannot be opened")
+    process, lines = await run("--bind", "127.0.0.1", "--no-tls")
+    port_of(lines)
+    process.terminate()
+    status, errors = await ended(process)
+    assert status == 0
+    assert "set aside" in errors
+    (aside,) = (tmp_path / "data").glob("*set-aside*")
+    assert aside.read_bytes().startswith(b"a diary")
 
 
-def test_a_journal_of_another_version(tmp_path):
+def test_a_journal_of_a_newer_version(tmp_path):
     (tmp_path / "data").mkdir()
     db = sqlite3.connect(tmp_path / "data" / "journal.sqlite3")
+    db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
     db.execute("PRAGMA user_version = 99")
     db.close()
-    wrong = "Error: The journal was written by another version of this program."
-    assert fails(tmp_path) == wrong
+    assert fails(tmp_path).startswith("Error: The journal was written by a newer version of this")
 
 
 def test_a_certificate_that_is_none(tmp_path):

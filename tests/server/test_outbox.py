@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
+import ssl
 import time
 from collections.abc import AsyncIterator
 
@@ -109,16 +110,18 @@ async def test_a_peer_that_reads_nothing_costs_one_view(line):
 
 
 @pytest.mark.parametrize(("count", "size"), [(outbox.MAX_FRAMES + 40, 10), (80, 65_536)])
-async def test_a_peer_with_too_much_before_it_is_cut_off(line, count, size):
+async def test_for_a_peer_with_too_much_before_it_all_of_that_is_dropped(line, count, size):
     running = asyncio.create_task(line.outbox.run())
     line.outbox.put_view(bytes(1_000_000))
     await asyncio.sleep(0)
     most = 0
+    taken = []
     for _ in range(count):
-        line.outbox.put(bytes(size))
+        taken.append(line.outbox.put(bytes(size)))
         most = max(most, sum(len(frame or b"") for frame in line.outbox._frames))
     assert most <= outbox.MAX_BYTES + size
-    assert line.writer.transport.is_closing()
+    assert not all(taken)
+    line.outbox.abort()
     async with asyncio.timeout(5):
         with contextlib.suppress(ConnectionError):
             await running
@@ -149,6 +152,37 @@ async def test_a_peer_that_is_slow_but_reads_is_not(line, monkeypatch):
     assert got == 400_000
 
 
+async def test_who_falls_behind_may_be_told_so(line):
+    running = asyncio.create_task(line.outbox.run())
+    line.outbox.put(bytes(300_000))
+    await asyncio.sleep(0)
+    taken = [line.outbox.put(b"x") for _ in range(outbox.MAX_FRAMES + 1)]
+    assert taken == [True] * outbox.MAX_FRAMES + [False]
+    assert line.outbox.put(b"goodbye")
+    line.outbox.finish()
+    reading = asyncio.create_task(line.read(10**9))
+    await running
+    line.writer.close()
+    assert (await reading).endswith(bytes(100) + b"goodbye")
+
+
+async def test_it_is_calm_while_little_is_waiting(line):
+    running = asyncio.create_task(line.outbox.run())
+    line.outbox.put(bytes(300_000))
+    await asyncio.sleep(0)
+    await line.outbox.calm()
+    line.outbox.put(bytes(2 * outbox.HIGH_WATER))
+    waiting = asyncio.create_task(line.outbox.calm())
+    await asyncio.sleep(0.05)
+    assert not waiting.done()
+    await line.read(300_000)
+    async with asyncio.timeout(5):
+        await waiting
+    line.outbox.abort()
+    await asyncio.gather(running, return_exceptions=True)
+    await line.outbox.calm()
+
+
 # --- At a table ---------------------------------------------------------------------------------
 
 
@@ -170,7 +204,7 @@ def narrow(running, monkeypatch):
     """A host whose lines hold little, so that one who does not read is soon felt."""
     monkeypatch.setattr(outbox, "HIGH_WATER", 1024)
     monkeypatch.setattr(outbox, "MAX_FRAMES", 100)
-    running.host._server.sockets[0].setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
+    running.host._doors.sockets[0].setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
     running.host._services.chat.burst = 1e9
     return running
 
@@ -217,6 +251,78 @@ async def test_a_player_that_never_reads_keeps_the_seat(narrow, monkeypatch):
     far.close()
     again = await narrow.peer()
     await again.ask(m.Resume(table=ana.code, token=bo.token))
+
+
+async def test_a_slow_one_is_told_so_where_it_reads_at_last(narrow):
+    (ana,) = await narrow.table("Ana")
+    far = await deaf(narrow, ana.code)
+    await ana.until(lambda view: view.room.spectators == 1)
+    (slow,) = [s for s in narrow.host._sessions if s.table and not s.table.key_of(s)]
+    while not slow._ended:
+        await ana.ask(m.Say(text="x" * 280))
+    said, loop = b"", asyncio.get_running_loop()
+    async with asyncio.timeout(8):
+        while more := await loop.sock_recv(far, 65_536):
+            said += more
+    far.close()
+    assert frames.unpack(said[said.rindex(b"\x83\xa4type\xa3bye") :])["code"] == "slow"
+
+
+async def test_who_asks_and_never_listens_is_asked_no_more(open_host, monkeypatch):
+    running = await open_host()
+    for n in range(60):
+        await running.table(f"Ana{n}", title="x" * 40)
+    loop, far = asyncio.get_running_loop(), await deaf(running, running.peers[-1].code)
+    await running.peers[-1].until(lambda view: view.room.spectators == 1)
+    (greedy,) = [s for s in running.host._sessions if s.table and not s.table.key_of(s)]
+    ask = frames.request_frame(9, m.Tables())
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(1.5):
+            while True:
+                await loop.sock_sendall(far, ask * 100)
+                await asyncio.sleep(0)
+    one_answer = 60 * 400
+    assert outbox.HIGH_WATER < greedy._outbox._bytes < outbox.HIGH_WATER + one_answer
+    # Who listens again gets all that was asked for.
+    async with asyncio.timeout(20):
+        got = 0
+        while got < 3_000_000:
+            got += len(await loop.sock_recv(far, 1_000_000))
+    assert greedy in running.host._sessions
+    far.close()
+
+
+@pytest.mark.parametrize("reads", [False, True])
+async def test_under_tls_too_a_slow_one_stays_and_a_deaf_one_goes(open_host, monkeypatch, reads):
+    monkeypatch.setattr(outbox, "STALLED_AFTER", 1.0)
+    running = await open_host(tls=True)
+    running.host._doors.sockets[0].setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 65_536)
+    (ana,) = await running.table("Ana")
+    sock = socket.socket()
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65_536)
+    sock.setblocking(False)
+    await asyncio.get_running_loop().sock_connect(sock, running.address)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    reader, writer = await asyncio.open_connection(
+        sock=sock, ssl=context, server_hostname="x", limit=1024
+    )
+    for id, body in ((1, m.Hello(versions=[1], client="x")), (2, m.Watch(table=ana.code))):
+        writer.write(frames.request_frame(id, body))
+    await ana.until(lambda view: view.room.spectators == 1)
+    (session_,) = [s for s in running.host._sessions if s.table and not s.table.key_of(s)]
+    for n in range(5):
+        session_._outbox.put_view(frames.frame(b"%d" % n + bytes(900_000)))
+        await asyncio.sleep(0.05)
+    start, got = time.monotonic(), 0
+    with contextlib.suppress(ConnectionError):
+        while time.monotonic() - start < 2.5 and session_ in running.host._sessions:
+            if reads:
+                got += len(await reader.read(20_000))
+            await asyncio.sleep(0.04)
+    assert (session_ in running.host._sessions) is reads
+    assert reads is (got > 200_000)
+    writer.transport.abort()
 
 
 def test_limits_hold_what_a_table_sends() -> None:
