@@ -38,6 +38,8 @@ from protocol.messages import (
     Resume,
     Said,
     Seated,
+    TableList,
+    Tables,
     View,
     Watch,
     Welcome,
@@ -87,6 +89,8 @@ class _Seat:
         self.table = table
         self.token = token
         self.held = held
+        self.shown = False
+        """Whether a view has come that shows us at it."""
 
     def renew(self, token: str) -> None:
         """Takes the new token, unless it should be kept in a file and that fails.
@@ -190,6 +194,14 @@ class Stay:
             self._found[_digest(token)] = (table, name)
         return token
 
+    def seat_here(self, name: str) -> Join | None:
+        """How one who watches a table asks for a seat at it, with the password that let them in;
+        None for who does not watch one."""
+        watch = self._place
+        if not isinstance(watch, Watch):
+            return None
+        return Join(table=watch.table, name=name, password=watch.password)
+
     # --- What it does --------------------------------------------------------------------------
 
     async def open(self) -> Welcome:
@@ -241,6 +253,8 @@ class Stay:
             try:
                 while self._client is not None:
                     message = await self._client.next()
+                    if isinstance(message, View):
+                        self._follow(message)
                     if self._is_news(message):
                         yield message
                 sentence = "There is no connection to the host."
@@ -326,6 +340,28 @@ class Stay:
             case Leave():
                 self._give_up()
                 self._said.clear()
+            case Tables():
+                self._tidy(result)
+
+    def _tidy(self, result: dict[str, Any]) -> None:
+        """Tokens of tables that are gone are of no use to anybody."""
+        if self._wallet is None:
+            return
+        with contextlib.suppress(MessageError, OSError):
+            tables = {info.table for info in decode_result(result, TableList).tables}
+            self._wallet.tidy(self.welcome.host.id, tables)
+
+    def _follow(self, view: View) -> None:
+        """Makes a spectator of one whose seat has gone while they were here, as a standing
+        table's does from those who do not keep it."""
+        seat = self._place
+        if not isinstance(seat, _Seat) or view.table != seat.table:
+            return
+        if view.room.me is not None:
+            seat.shown = True
+        elif seat.shown:  # else it is a view of before the seat was taken
+            self._give_up()
+            self._place = Watch(table=view.table)
 
     def _hold(self, table: str, name: str) -> HeldSeat | None:
         if self._wallet is None:

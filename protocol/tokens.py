@@ -6,9 +6,11 @@ is locked: two players may share a machine, and neither shall get the other's se
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import logging
-from collections.abc import Iterator
+import time
+from collections.abc import Container, Iterator
 from pathlib import Path
 
 from filelock import FileLock, Timeout
@@ -17,6 +19,10 @@ from msgspec import Struct
 from protocol import files
 
 log = logging.getLogger(__name__)
+
+KEPT_FOR = 7 * 86_400
+"""Seconds that the token of a table is kept which its host does not list. A table that nobody
+comes to is closed within a day; but a host may be unable to restore one for a while."""
 
 
 class _Kept(Struct, frozen=True, kw_only=True):
@@ -56,7 +62,17 @@ class HeldSeat:
             self._path.unlink(missing_ok=True)
         except OSError:
             log.warning("A seat token could not be removed.", exc_info=True)
+        with contextlib.suppress(OSError):  # Windows keeps a file that is open
+            Path(self._lock.lock_file).unlink(missing_ok=True)
         self.release()
+
+    @property
+    def age(self) -> float:
+        """Seconds since the token was kept; 0 where there is none."""
+        try:
+            return time.time() - self._path.stat().st_mtime
+        except OSError:
+            return 0.0
 
     def release(self) -> None:
         """Lets go of the file, and keeps what it holds."""
@@ -88,6 +104,20 @@ class Wallet:
             for kept in self._all()
             if kept.host == host_id and self.saved(host_id, kept.table, kept.name) is not None
         )
+
+    def tidy(self, host_id: str, tables: Container[str]) -> None:
+        """Throws away what is kept for tables of this host that are no more, `tables` being the
+        codes of those that are, once it is older than KEPT_FOR."""
+        for kept in self._all():
+            if kept.host != host_id or kept.table in tables:
+                continue
+            held = self.hold(host_id, kept.table, kept.name)
+            if held is None:
+                continue
+            if held.age > KEPT_FOR:
+                held.forget()
+            else:
+                held.release()
 
     def hold(self, host_id: str, table: str, name: str) -> HeldSeat | None:
         """This seat's file, there or not, for this process alone; None where another has it.

@@ -35,6 +35,11 @@ class Snapshot:
     lost: str | None = None
     addresses: Sequence[str] = field(default=())
     """What to tell others who want to join, where this client runs the host."""
+    long_away: frozenset[int] = frozenset()
+    """Seats whose holders this client has seen to be away for as long as the table waits."""
+    broker: str | None = None
+    """Where the table is watched through a broker, the broker's address: nothing can be asked
+    then."""
 
     def name(self, seat: int) -> str:
         """The name at a seat, as the host gave it: hostile text."""

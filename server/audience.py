@@ -25,6 +25,8 @@ class Audience:
         self._keys: dict[Session, int] = {}
         self._away: dict[int, int] = {}
         self._newcomers: list[Session] = []
+        self._came_by: dict[int, tuple[bytes, float]] = {}
+        """By key, the token by which a seat was last resumed, and since when the connection was."""
         self._views = Views()
 
     def __bool__(self) -> bool:
@@ -59,7 +61,8 @@ class Audience:
         return [session for session, its in self._keys.items() if its == key]
 
     def spectators_called(self, name: str) -> list[Session]:
-        return [session for session, key in self._keys.items() if not key and session.name == name]
+        """The spectators of that name; those without a name cannot be called."""
+        return [s for s, key in self._keys.items() if not key and name and s.name == name]
 
     def all_away(self, room: Room) -> None:
         """Nobody is here yet: the host has just come back."""
@@ -75,6 +78,18 @@ class Audience:
         self._newcomers.append(session)
         self._keys[session] = key
         self._away.pop(key, None)
+
+    def comes_late(self, session: Session, key: int, token: bytes) -> bool:
+        """Whether a newer connection has resumed the seat by the same token already.
+
+        A line that died may deliver what was sent on it long after its client has come anew.
+        """
+        by, since = self._came_by.get(key, (b"", 0.0))
+        return by == token and session.since < since
+
+    def came_by(self, session: Session, key: int, token: bytes) -> None:
+        """The seat has been resumed by this token, which is given as its hash."""
+        self._came_by[key] = token, session.since
 
     def drop(self, session: Session) -> None:
         """The connection is here no more; what seat it has stays its holder's, who is away."""
@@ -107,6 +122,9 @@ class Audience:
         here = {s: key if room.seat_of(key) is not None else 0 for s, key in self._keys.items()}
         self._keys = here
         self._away = {key: at for key, at in self._away.items() if room.seat_of(key) is not None}
+        self._came_by = {
+            key: by for key, by in self._came_by.items() if room.seat_of(key) is not None
+        }
         if not here:
             return
         self._views.prepare(room, here.values(), self.spectators)

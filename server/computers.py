@@ -30,6 +30,8 @@ class Computers:
         self._now = now
         self._delay = delay
         self._due: dict[Thought, int] = {}
+        self._left: dict[Thought, int] = {}
+        """Milliseconds that are left of each thought while the game is paused."""
 
     @property
     def due(self) -> dict[Thought, int]:
@@ -37,15 +39,26 @@ class Computers:
         return dict(self._due)
 
     def plan(self, room: Room) -> None:
-        """A time for each computer-played seat that is waited for."""
-        planned: dict[Thought, int] = {}
-        if room.stage == "playing":
-            step, waiting = room.game.step(room.state), room.game.waiting(room.state)
-            for seat in (room.seats[number] for number in waiting):
-                if seat.by_computer:
-                    thought = seat.key, step
-                    planned[thought] = self._due.get(thought) or self._when(len(waiting) == 1)
-        self._due = planned
+        """A time for each computer-played seat that is waited for. A pause stops thoughts too."""
+        now, due, left = self._now(), self._due, self._left
+        self._due, self._left = {}, {}
+        if room.stage != "playing":
+            return
+        step, waiting = room.game.step(room.state), room.game.waiting(room.state)
+        for seat in (room.seats[number] for number in waiting):
+            if not seat.by_computer:
+                continue
+            thought = seat.key, step
+            if thought in due:
+                rest = due[thought] - now
+            elif thought in left:
+                rest = left[thought]
+            else:
+                rest = self._takes(len(waiting) == 1)
+            if room.paused:
+                self._left[thought] = rest
+            else:
+                self._due[thought] = now + rest
 
     def finish(self, room: Room, thought: Thought) -> ev.Acted | None:
         """What comes of a thought, None where it has no object any more."""
@@ -62,8 +75,8 @@ class Computers:
             action = room.game.timeout(room.state, number)
         return ev.Acted(seat=number, action=msgspec.to_builtins(action))
 
-    def _when(self, alone: bool) -> int:
-        return self._now() + int(self._delay() * (ALONE if alone else 1) * 1000)
+    def _takes(self, alone: bool) -> int:
+        return int(self._delay() * (ALONE if alone else 1) * 1000)
 
 
 def _choose(room: Room, number: int, step: int) -> msgspec.Struct:

@@ -29,12 +29,18 @@ Away = Mapping[int, int]
 
 
 def join(room: Room, name: str, token: bytes, watching: Iterable[str] = ()) -> ev.Joined:
-    """A seat for a newcomer. `watching` are the names of the spectators."""
-    seat = room.first_open()
-    if seat is None:
+    """A seat for a newcomer. `watching` are the names of the spectators.
+
+    Who comes by the name of somebody whose seat is released gets that one.
+    """
+    free = room.free()
+    if not free:
         if room.stage == "playing":
             raise Refused(Code.ALREADY_STARTED, "started", "The game has begun; no seat is free.")
         raise Refused(Code.TABLE_FULL, "full", "All seats of this table are taken.")
+    skeleton = text.skeleton(name)
+    named = (n for n in free if text.skeleton(room.seats[n].name) == skeleton)
+    seat = next(named, free[0])
     check_name(room, name, watching, besides=seat)
     return ev.Joined(seat=seat, name=name, token=token)
 
@@ -44,7 +50,11 @@ def resume(room: Room, used: bytes, token: bytes) -> ev.Resumed:
     for number, seat in enumerate(room.seats):
         if seat.human and used in (seat.token, seat.next_token):
             return ev.Resumed(seat=number, used=used, token=token)
-    raise Refused(Code.BAD_TOKEN, "token", "This is no token of a seat at this table.")
+    raise Refused(
+        Code.BAD_TOKEN,
+        "token",
+        "No seat of this table is kept for that token: it was left, or somebody else has it.",
+    )
 
 
 def leave(room: Room, seat: int) -> ev.Left:
@@ -165,9 +175,11 @@ def stand_in(room: Room, seat: int | None, body: m.StandIn, away: Away) -> list[
     _host(room, seat)
     _playing(room)
     _human(room, body.seat)
+    if room.seats[body.seat].by_computer:
+        return []
     if away.get(body.seat, -1) < room.options.away_seconds * 1000:
         raise Refused(Code.NOT_READY, "here", "That player has not been away for long enough.")
-    return [] if room.seats[body.seat].stand_in else [ev.StoodIn(seat=body.seat)]
+    return [ev.StoodIn(seat=body.seat)]
 
 
 def release(room: Room, seat: int | None, body: m.Release, away: Away) -> list[ev.AnyEvent]:
@@ -230,14 +242,21 @@ def rename(room: Room, who: str, name: str, watching: Iterable[str] = ()) -> ev.
 
 def seat_called(room: Room, who: str) -> int:
     """The taken seat of that number or that name. Raises Refused."""
-    taken = [number for number, seat in enumerate(room.seats) if seat.taken]
-    for number in taken:
-        if who == str(number):
-            return number
-    for number in taken:
-        if who == room.seats[number].name:
-            return number
-    raise Refused(Code.ILLEGAL, "unknown_seat", "Nobody of that name or seat number is there.")
+    seat = _called(room, who)
+    if seat is None:
+        raise Refused(Code.ILLEGAL, "unknown_seat", "Nobody of that name or seat number is there.")
+    return seat
+
+
+def is_seated(room: Room, who: str) -> bool:
+    """Whether there is a taken seat of that number or that name."""
+    return _called(room, who) is not None
+
+
+def _called(room: Room, who: str) -> int | None:
+    taken = {str(number): number for number, seat in enumerate(room.seats) if seat.taken}
+    names = {room.seats[number].name: number for number in taken.values()}
+    return (names | taken).get(who)
 
 
 # --- Fields of several requests -------------------------------------------------------------

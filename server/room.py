@@ -31,6 +31,10 @@ class Seat:
     stand_in: bool = False
     released: bool = False
     keeps: bool = False
+    view: Any = field(default=None, repr=False)
+    """For who took the seat over in the present step: the game as it was when the step began,
+    with what they have done since. What the holder before them did in it stays unseen till it
+    has passed."""
 
     @property
     def taken(self) -> bool:
@@ -80,6 +84,8 @@ class Room:
     next_key: int = 1
     next_step: int = 1
     state: Any = field(default=None, repr=False)
+    begun: Any = field(default=None, repr=False)
+    """The game as it was when its present step began."""
     seed: str = field(default="", repr=False)
     paused: bool = False
     since: int = 0
@@ -103,12 +109,17 @@ class Room:
                     return number
         return None
 
+    def free(self) -> list[int]:
+        """The seats that one could take now: open ones in the lobby, and released ones."""
+        return [
+            number
+            for number, seat in enumerate(self.seats)
+            if (self.stage == "lobby" and not seat.taken) or seat.released
+        ]
+
     def first_open(self) -> int | None:
-        """The first seat that one could take now, in the lobby or from a released one."""
-        for number, seat in enumerate(self.seats):
-            if (self.stage == "lobby" and not seat.taken) or seat.released:
-                return number
-        return None
+        """The first of them."""
+        return next(iter(self.free()), None)
 
     @property
     def full(self) -> bool:
@@ -157,7 +168,9 @@ def apply(room: Room, event: ev.AnyEvent, at: int) -> Room:
     """The room after one more event."""
     match event:
         case ev.Joined(seat=seat, name=name, token=token):
-            room = _with_seat(room, seat, Seat(key=room.next_key, name=name, token=token))
+            view = room.begun if room.stage == "playing" else None
+            newcomer = Seat(key=room.next_key, name=name, token=token, view=view)
+            room = _with_seat(room, seat, newcomer)
             room = replace(room, next_key=room.next_key + 1)
             return _with_some_host(room)
         case ev.Resumed(seat=seat, used=used, token=token):
@@ -181,8 +194,7 @@ def apply(room: Room, event: ev.AnyEvent, at: int) -> Room:
         case ev.Started():
             return _started(room, event, at)
         case ev.Acted(seat=seat, action=action):
-            state = room.game.act(room.state, seat, room.game.action(action))
-            return _moved_on(room, state, at)
+            return _acted(room, seat, action, at)
         case ev.StoodIn(seat=seat):
             return _with_seat(room, seat, replace(room.seats[seat], stand_in=True))
         case ev.Released(seat=seat):
@@ -267,16 +279,27 @@ def _started(room: Room, event: ev.Started, at: int) -> Room:
     return _stepped(replace(room, state=state), at)
 
 
-def _moved_on(room: Room, state: Any, at: int) -> Room:
-    before = room.game.step(room.state)
-    room = replace(room, state=state)
-    return room if room.game.step(state) == before else _stepped(room, at)
+def _acted(room: Room, number: int, fields: Mapping[str, Any], at: int) -> Room:
+    game, seat, action = room.game, room.seats[number], room.game.action(fields)
+    before = game.step(room.state)
+    room = replace(room, state=game.act(room.state, number, action))
+    if game.step(room.state) != before:
+        return _stepped(room, at)
+    if seat.view is not None:
+        room = _with_seat(room, number, replace(seat, view=game.act(seat.view, number, action)))
+    return room
 
 
 def _stepped(room: Room, at: int) -> Room:
     """A new step has begun: its clock, and the end of the game if it is that."""
     winners = room.game.winners(room.state)
-    room = replace(room, since=at, next_step=room.game.step(room.state) + 1)
+    room = replace(
+        room,
+        since=at,
+        next_step=room.game.step(room.state) + 1,
+        begun=room.state,
+        seats=tuple(seat if seat.view is None else replace(seat, view=None) for seat in room.seats),
+    )
     if winners is not None:
         result = GameResult(
             names=[seat.name for seat in room.seats],
@@ -318,6 +341,13 @@ def _reopened(room: Room, keeping: list[int], at: int) -> Room:
     ]
     seats += [OPEN] * (room.size - len(seats))
     room = replace(
-        room, stage="lobby", seats=tuple(seats), state=None, seed="", since=at, deadline=None
+        room,
+        stage="lobby",
+        seats=tuple(seats),
+        state=None,
+        begun=None,
+        seed="",
+        since=at,
+        deadline=None,
     )
     return _with_some_host(room)

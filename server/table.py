@@ -190,7 +190,10 @@ class Table:
             resumed = requests.resume(self.room, used, access.token_hash(fresh))
             key = self.room.seats[resumed.seat].key
             self._may_come(session, only=key)
+            if self._audience.comes_late(session, key, used):
+                raise Refused(Code.BAD_TOKEN, "late", "A newer connection came by that token.")
             await self._commit([resumed])
+            self._audience.came_by(session, key, used)
             taken_up = "Your seat was taken up on another connection."
             self._send_away(key, ByeCode.REPLACED, taken_up, but=session)
             self._come(session, key)
@@ -242,6 +245,7 @@ class Table:
             case m.Leave():
                 if seat is not None:
                     await self._commit([requests.leave(room, seat)])
+                    log.info("%s left table %s", room.seats[seat].name, room.code)
                 self._audience.give_up(session)
                 session.table = None
             case m.Set():
@@ -293,10 +297,11 @@ class Table:
     # --- What the owner of the host's machine asks ---------------------------------------------
 
     async def announce(self, words: str) -> None:
-        """Chat from the host itself, to everybody at the table. Raises Refused."""
+        """Chat from the host itself, to everybody at the table. Raises Refused and TextError."""
 
         async def job() -> None:
-            spoken = ev.Spoken(seat=None, name=requests.HOST_NAME, text=words, to="all")
+            line = text.chat(words)
+            spoken = ev.Spoken(seat=None, name=requests.HOST_NAME, text=line, to="all")
             await self._commit([spoken])
             self._audience.said(self.room, *self.room.chat[-1])
 
@@ -307,10 +312,9 @@ class Table:
 
         async def job() -> None:
             removed = "The owner of the host has sent you away."
-            for session in self._audience.spectators_called(who):
-                self._audience.give_up(session)
-                session.table = None
-                session.bye(ByeCode.REMOVED, removed)
+            watching = self._audience.spectators_called(who)
+            if watching and not requests.is_seated(self.room, who):
+                self._bid_goodbye(watching, ByeCode.REMOVED, removed)
                 return
             left = requests.kick(self.room, who)
             key = self.room.seats[left.seat].key
@@ -320,7 +324,7 @@ class Table:
         await self._do(job)
 
     async def rename(self, who: str, name: str) -> None:
-        """Gives a seat's holder another name. Raises Refused."""
+        """Gives a seat's holder another name. Raises Refused and TextError."""
 
         async def job() -> None:
             watching = self._audience.watching()
@@ -350,6 +354,8 @@ class Table:
         """Works the queue off until the table is closed, or could not be opened."""
         while True:
             turn = await self._jobs.get()
+            if self._audience:
+                self._alone_since = self._services.now()
             try:
                 result = await turn.job()
             except Exception as error:
@@ -432,7 +438,9 @@ class Table:
         except StoreError as error:
             raise Refused(Code.NOT_SAVED, "journal", str(error)) from None
         self._journaled += len(entries)
-        self._room = room
+        before, self._room = self._room, room
+        if before is not None and before.stage == "playing" and self.room.stage == "over":
+            log.info("a game ends at table %s", self.room.code)
 
     async def _start(self) -> None:
         started = ev.Started(seed=self._services.next_seed(), version=self.room.game.rules_version)
@@ -441,10 +449,7 @@ class Table:
 
     async def _shut(self, message: str) -> None:
         await self._commit([ev.Closed()])
-        for session in self._audience:
-            self._audience.give_up(session)
-            session.table = None
-            session.bye(ByeCode.TABLE_CLOSED, message)
+        self._bid_goodbye(self._audience, ByeCode.TABLE_CLOSED, message)
         log.info("table %s is closed", self.room.code)
         self._services.changed(self)
 
@@ -474,11 +479,14 @@ class Table:
 
     def _send_away(self, key: int, code: ByeCode, message: str, but: Session | None = None) -> None:
         """Closes the connections of a seat's holder."""
-        for session in self._audience.of_key(key):
-            if session is not but:
-                self._audience.give_up(session)
-                session.table = None
-                session.bye(code, message)
+        holders = (one for one in self._audience.of_key(key) if one is not but)
+        self._bid_goodbye(holders, code, message)
+
+    def _bid_goodbye(self, leaving: Iterable[Session], code: ByeCode, message: str) -> None:
+        for session in leaving:
+            self._audience.give_up(session)
+            session.table = None
+            session.bye(code, message)
 
     def _not_too_loud(self, session: Session) -> None:
         if not self._services.chat.take((session.address, self.room.code)):

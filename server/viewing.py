@@ -45,7 +45,7 @@ class Views:
     def __init__(self) -> None:
         self._state: Any = None
         self._game = _NIL
-        self._own: dict[int, tuple[bytes, int]] = {}
+        self._own: dict[int, tuple[Any, bytes, int]] = {}
         self._spectator: tuple[bytes, bytes] = (b"", b"")
         self._common = b""
 
@@ -80,20 +80,23 @@ class Views:
         TLS hides bytes, not their number, and a bid's number of digits is nearly the bid: the
         padded size follows from what everybody knows.
         """
-        own, room_for_own = self._own.get(seat) or self._make_own(room, seat)
+        own, room_for_own = self._made_own(room, seat)
         me: bytes = msgpack.packb(seat)
         view = self._common + me + _YOU
         size = len(view) + max(room_for_own, len(own)) + _PAD_OVERHEAD
         return frames.frame(view + own), -(-size // VIEW_STEP) * VIEW_STEP
 
-    def _make_own(self, room: Room, seat: int) -> tuple[bytes, int]:
-        if room.state is None:
-            made = _NIL, len(_NIL)
-        else:
-            private = room.game.private(room.state, seat)
-            made = frames.pack(_plain(private)), room.game.private_room(private)
-        self._own[seat] = made
-        return made
+    def _made_own(self, room: Room, seat: int) -> tuple[bytes, int]:
+        view = room.seats[seat].view
+        state = room.state if view is None else view
+        if state is None:
+            return _NIL, len(_NIL)
+        of, own, room_for_own = self._own.get(seat, (None, b"", 0))
+        if of is not state:
+            private = room.game.private(state, seat)
+            own, room_for_own = frames.pack(_plain(private)), room.game.private_room(private)
+            self._own[seat] = state, own, room_for_own
+        return own, room_for_own
 
 
 def table_info(room: Room, spectators: int) -> m.TableInfo:

@@ -91,9 +91,11 @@ class RulesHelp(ModalScreen[None]):
         )
 
     def _deeds(self) -> list[actions.Deed]:
-        """What can be done now, then what cannot be done yet."""
-        now = [deed.name for deed in actions.possible(self._snapshot)]
-        return sorted(actions.DEEDS, key=lambda deed: deed.name not in now)
+        """What can be done now, then what everybody can do at some time."""
+        now = list(actions.possible(self._snapshot))
+        names = {deed.name for deed in now}
+        later = [deed for deed in actions.DEEDS if deed.told and deed.name not in names]
+        return [*now, *later]
 
     def action_back(self) -> None:
         if self.is_current:

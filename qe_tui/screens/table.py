@@ -7,6 +7,7 @@ import logging
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 from textual import events
 from textual.app import ComposeResult
@@ -28,9 +29,11 @@ from qe_tui.screens import table_facts as facts
 from qe_tui.screens.chat import ChatScreen
 from qe_tui.screens.ledger import LedgerScreen, newest
 from qe_tui.screens.over import OverPanel
+from qe_tui.screens.prompts import Choice, Choose
 from qe_tui.screens.rules_help import RulesHelp
 from qe_tui.screens.table_facts import Sight
 from qe_tui.screens.table_react import ReactScreen
+from qe_tui.screens.table_seat import take_seat
 from qe_tui.screens.table_story import StoryScreen, save_story
 from qe_tui.widgets import award, boards, ink, lines, side, tile_card
 from qe_tui.widgets.cheque import NOTHING, Cheque, Note
@@ -71,6 +74,8 @@ class TableScreen(Screen[None]):
         self._mood_line: tuple[str, float] = ("", 0.0)
         self._notice = NOTHING
         self._was_my_turn = False
+        self._gone_since: dict[int, float] = {}
+        """By seat, since when this screen has seen its holder to be away."""
         self._reading = False
         """Whether one who may bid still has the last award before them, not the cheque."""
         self._focus_own = False
@@ -176,7 +181,17 @@ class TableScreen(Screen[None]):
         deeds = list(actions.possible(snapshot))
         if width < 100:
             spared = {"react"} if may_bid else {"react", "rules"} if self.has_class("-over") else ()
+            if any(deed.in_line for deed in deeds if deed.name in ("stand_in", "release")):
+                spared = {"react", "rules"}
             deeds = [deed for deed in deeds if deed.name not in spared]
+        elif width >= 120:
+            # All that there is, but not both what is urgent and what can wait.
+            urgent = any(deed.name in ("stand_in", "release") for deed in deeds)
+            deeds = [
+                replace(deed, in_line=True)
+                for deed in deeds
+                if not (urgent and deed.name == "give_up")
+            ]
         if self._covered:
             deeds = [
                 replace(deed, label=_("uncover")) if deed.name == "cover" else deed
@@ -209,7 +224,14 @@ class TableScreen(Screen[None]):
 
     def show(self, snapshot: Snapshot) -> None:
         """Shows another state of the table."""
-        self._snapshot = snapshot
+        before = self._snapshot
+        self._snapshot = snapshot = self._with_long_away(snapshot)
+        if before is not None and self._takes_over(before, snapshot):
+            self.notify(
+                _("You are the host of this table now.  ? lists what its host may do."),
+                timeout=8,
+                markup=False,
+            )
         game = snapshot.game
         if game is not None:
             which = (snapshot.table, game.commitment, snapshot.room.me)
@@ -222,6 +244,26 @@ class TableScreen(Screen[None]):
                 self._notice = NOTHING
         if self.is_mounted:
             self._show()
+
+    def _with_long_away(self, snapshot: Snapshot) -> Snapshot:
+        """The snapshot with the seats that have been away for as long as the table waits."""
+        now, patience = self._now(), snapshot.room.options.away_seconds
+        if snapshot.lost is not None:
+            # A host that was started anew counts from then on.
+            self._gone_since = {}
+        else:
+            away = actions.away_seats(snapshot)
+            self._gone_since = {seat: self._gone_since.get(seat, now) for seat in away}
+        long_away = frozenset(
+            seat for seat, since in self._gone_since.items() if now - since >= patience
+        )
+        return replace(snapshot, long_away=long_away)
+
+    @staticmethod
+    def _takes_over(before: Snapshot, now: Snapshot) -> bool:
+        """Whether the reader has become the host of a table at which they sat already."""
+        sat = before.table == now.table and before.room.me is not None
+        return sat and before.room.stage != "lobby" and now.hosting and not before.hosting
 
     def _begin(self, which: tuple[str, str, int | None]) -> None:
         """Another game: nothing of the last one is left, a bid that was typed least of all."""
@@ -304,6 +346,11 @@ class TableScreen(Screen[None]):
 
     def _tick(self) -> None:
         """Once a second where a clock runs; at once when a reaction has been seen enough."""
+        if self._snapshot is not None:
+            aged = self._with_long_away(self._snapshot)
+            if aged.long_away != self._snapshot.long_away:
+                self._snapshot = aged
+                self._show()
         sight = self.sight
         if sight is None:
             return
@@ -354,31 +401,41 @@ class TableScreen(Screen[None]):
         self.run_worker(self._send_bid(body), group="bid", exit_on_error=False)
 
     async def _send_bid(self, body: Act) -> None:
-        wrong = await self._ask(body)
+        wrong, unsure = await self._tried(body)
         if not self.is_mounted:
             return
-        if wrong:
+        if unsure:
+            self.cheque.unsure(body.step, wrong)
+        elif wrong:
             self.cheque.failed(body.step, wrong)
         else:
             self.cheque.sent(body.step)
 
     async def _ask(self, body: Body) -> str:
         """Asks the host; a sentence about what went wrong, empty where nothing did."""
+        wrong, _unsure = await self._tried(body)
+        return wrong
+
+    async def _tried(self, body: Body) -> tuple[str, bool]:
+        """What went wrong, empty where nothing did; and whether the host may have it all the
+        same."""
+        if self._snapshot is not None and self._snapshot.lost is not None:
+            return _("Not sent: the connection is away.  Try again when it is back."), False
         try:
             await self._desk.ask(body)
         except Refused as refused:
             if refused.code == Code.STALE:
-                return _("Too late: that step had closed.  Nothing was sent in its place.")
-            return printable(str(refused)) or _("The host refused, and did not say why.")
+                return _("Too late: that step had closed.  Nothing was sent in its place."), False
+            return printable(str(refused)) or _("The host refused, and did not say why."), False
         except LinkError:
-            return _("The connection went meanwhile; whether the host has it will show.")
+            return _("The connection went meanwhile; whether the host has it will show."), True
         except asyncio.CancelledError:
             raise
         except Exception as error:
             # The type alone: a message or a traceback might hold what was asked for.
             _log.error("asking for %s failed: %s", type(body).__name__, type(error).__name__)
-            return _("That did not work; why is in the log.")
-        return ""
+            return _("That did not work; why is in the log."), False
+        return "", False
 
     def _ask_for(self, body: Body) -> None:
         async def ask() -> None:
@@ -485,12 +542,37 @@ class TableScreen(Screen[None]):
         self._ask_for(Pause(on=not sight.snapshot.room.paused))
 
     def _do_stand_in(self, sight: Sight) -> None:
-        for seat in actions.away_seats(sight.snapshot):
+        for seat in actions.stand_in_seats(sight.snapshot):
             self._ask_for(StandIn(seat=seat))
 
     def _do_release(self, sight: Sight) -> None:
-        for seat in actions.release_seats(sight.snapshot):
-            self._ask_for(Release(seat=seat))
+        room = sight.snapshot.room
+        seats = {seat: room.seats[seat].name for seat in actions.release_seats(sight.snapshot)}
+        if len(seats) == 1:
+            self._ask_for(Release(seat=next(iter(seats))))
+            return
+
+        def chosen(choice: str | None) -> None:
+            now = self._snapshot
+            for seat in actions.release_seats(now) if choice and now is not None else ():
+                # The seats may have changed hands meanwhile.
+                same = now is not None and now.room.seats[seat].name == seats.get(seat)
+                if same and choice in ("all", str(seat)):
+                    self._ask_for(Release(seat=seat))
+
+        choices = [
+            Choice(str(seat), _("That of {name}").format(name=printable(name)), str(number))
+            for number, (seat, name) in enumerate(seats.items(), 1)
+        ]
+        choices.append(Choice("all", _("All of them"), "a"))
+        self.app.push_screen(Choose(_("Which seat shall whoever joins have?"), choices), chosen)
+
+    def _do_sit(self, sight: Sight) -> None:
+        app: Any = self.app
+        if app.visit is not None:
+            self.run_worker(
+                take_seat(app, app.visit), group="seat", exclusive=True, exit_on_error=False
+            )
 
     def _do_leave(self, sight: Sight) -> None:
         self._desk.leave_table()

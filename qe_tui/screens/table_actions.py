@@ -13,6 +13,7 @@ from textual.command import DiscoveryHit, Hit, Hits, Provider
 from qe_tui.i18n import _
 from qe_tui.model import Snapshot
 from qe_tui.screens.table_facts import me
+from qe_tui.screens.table_seat import may_sit
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +27,9 @@ class Deed:
     about: str
     possible: Callable[[Snapshot], bool]
     in_line: bool = True
+    """Whether a line of 80 cells has room for it."""
+    told: bool = True
+    """Whether the help tells of it also while it cannot be done."""
 
     @property
     def binding(self) -> Binding:
@@ -46,6 +50,10 @@ def _always(snapshot: Snapshot) -> bool:
     return True
 
 
+def _may_speak(snapshot: Snapshot) -> bool:
+    return snapshot.broker is None
+
+
 def _playing(snapshot: Snapshot) -> bool:
     return snapshot.game is not None and snapshot.game.result is None
 
@@ -63,7 +71,10 @@ def _may_peek(snapshot: Snapshot) -> bool:
 
 
 def _may_play_again(snapshot: Snapshot) -> bool:
-    return _over(snapshot) and (snapshot.hosting or (snapshot.room.standing and _seated(snapshot)))
+    if not _over(snapshot) or not snapshot.room.standing:
+        return _over(snapshot) and snapshot.hosting
+    seat = me(snapshot)
+    return seat is not None and not snapshot.room.seats[seat].keeps
 
 
 def _may_pause(snapshot: Snapshot) -> bool:
@@ -81,46 +92,59 @@ DEEDS: tuple[Deed, ...] = (
          _("Every bid you may know, by auction, and what each has spent at least."), _playing),
     Deed("peek", "f2", "F2", _("peek"),
          _("Once a game with five players: look at the last winning bid."), _may_peek),
-    Deed("chat", "slash", "/", _("chat"), _("Says something to the table."), _always),
+    Deed("chat", "slash", "/", _("chat"), _("Says something to the table."), _may_speak),
     Deed("react", "exclamation_mark", "!", _("react"),
-         _("A gasp, a laugh, a poker face or applause."), _always),
+         _("A gasp, a laugh, a poker face or applause."), _may_speak),
     Deed("cover", "escape", "Esc", _("cover"),
          _("Covers your token, bid and ledger from the neighbours' eyes, and uncovers them."),
          lambda snapshot: _seated(snapshot) and _playing(snapshot)),
     Deed("rules", "question_mark", "?", _("rules"), _("The rules in short, and all keys."),
          _always),
-    Deed("pause", "f4", "F4", _("pause"), _("The host stops the clocks, and lets them go on."),
-         _may_pause, in_line=False),
+    Deed("sit", "j", "j", _("take the free seat"),
+         _("Takes over the seat of somebody who has gone, in the middle of the game."),
+         may_sit, told=False),
+    Deed("pause", "f4", "F4", _("pause"),
+         _("The host stops clocks and computers, and lets them go on."),
+         _may_pause, in_line=False, told=False),
     Deed("stand_in", "f5", "F5", _("stand-in"),
          _("The host lets a computer play for whoever is away."),
-         lambda snapshot: _may_pause(snapshot) and bool(away_seats(snapshot)), in_line=False),
-    Deed("release", "f6", "F6", _("give the seat to others"),
-         _("The host opens the seats of those who are away or stood in for: whoever joins gets "
-           "one."),
-         lambda snapshot: _may_pause(snapshot) and bool(release_seats(snapshot)), in_line=False),
+         lambda snapshot: _may_pause(snapshot) and bool(stand_in_seats(snapshot)), in_line=False,
+         told=False),
+    Deed("release", "f6", "F6", _("free the seat"),
+         _("The host gives the seat of somebody who is away to whoever joins. A computer plays it "
+           "until then; who comes back first has it again."),
+         lambda snapshot: _may_pause(snapshot) and bool(release_seats(snapshot)), in_line=False,
+         told=False),
     Deed("leave", "l", "l", _("leave"),
          _("Goes back to the menu."), lambda snapshot: _over(snapshot) or not _seated(snapshot)),
     Deed("give_up", "f9", "F9", _("give up the seat"),
          _("Goes back to the menu; a computer plays the seat until somebody takes it."),
-         lambda snapshot: _seated(snapshot) and _playing(snapshot), in_line=False),
+         lambda snapshot: _seated(snapshot) and _playing(snapshot), in_line=False, told=False),
 )  # fmt: skip
 
 
 def away_seats(snapshot: Snapshot) -> list[int]:
-    """Seats of people who are not there, which a computer could play."""
+    """Seats of people who are not there, and that nobody plays."""
     return [
         info.seat for info in snapshot.room.seats if info.kind == "human" and not info.connected
     ]
 
 
+def stand_in_seats(snapshot: Snapshot) -> list[int]:
+    """Those of them that a computer may play by now."""
+    return [seat for seat in away_seats(snapshot) if seat in snapshot.long_away]
+
+
 def release_seats(snapshot: Snapshot) -> list[int]:
-    """Seats of people who are away or stood in for, and that nobody else may take yet."""
-    return [
-        info.seat
-        for info in snapshot.room.seats
-        if not info.released
-        and (info.kind == "stand_in" or (info.kind == "human" and not info.connected))
-    ]
+    """Seats of people who are stood in for or long away, and that nobody else may take yet.
+
+    A host would let anybody have a seat as soon as its line has dropped; who sits at this
+    screen shall not do that to a friend by a slip.
+    """
+    stood_in = (
+        info.seat for info in snapshot.room.seats if info.kind == "stand_in" and not info.released
+    )
+    return sorted([*stood_in, *stand_in_seats(snapshot)])
 
 
 def possible(snapshot: Snapshot | None) -> Iterator[Deed]:
@@ -132,8 +156,9 @@ def possible(snapshot: Snapshot | None) -> Iterator[Deed]:
             continue
         if deed.name == "pause" and snapshot.room.paused:
             yield replace(deed, label=_("go on"), in_line=True)
-        elif deed.name == "stand_in" and set(away_seats(snapshot)) & _awaited(snapshot):
-            yield replace(deed, in_line=True)
+        elif deed.name in ("stand_in", "release"):
+            waits = bool(set(stand_in_seats(snapshot)) & _awaited(snapshot))
+            yield replace(deed, in_line=waits)
         else:
             yield deed
 

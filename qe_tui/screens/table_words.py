@@ -129,8 +129,14 @@ def _writes_opening(snapshot: Snapshot, game: qe.Game) -> list[str]:
     gone = _("{name} is away; the seat is kept.").format(name=name)
     if not snapshot.hosting:
         return [gone]
-    lets = _("F5 lets a computer play, F6 gives the seat to others.")
-    return [f"{gone}  {lets}", gone + "  " + _("F5 lets a computer play.")]
+    if seat not in snapshot.long_away:
+        later = _("After {seconds} s a computer may play.").format(
+            seconds=snapshot.room.options.away_seconds
+        )
+        return [f"{gone}  {later}", gone]
+    lets = _("F5 lets a computer play, F6 frees the seat.")
+    away_only = _("{name} is away.").format(name=name)
+    return [f"{gone}  {lets}", f"{away_only}  {lets}", gone]
 
 
 def _waiting_for_others(
@@ -246,7 +252,7 @@ def now_word(snapshot: Snapshot, seat: int, tied: frozenset[int]) -> str:
     waiting = seat in game.waiting
     info = snapshot.room.seats[seat]
     if info.released and info.kind == "stand_in":
-        return _("left")
+        return _("free")
     if info.kind == "stand_in":
         return _("stand-in")
     if away(snapshot, seat):

@@ -85,6 +85,8 @@ class TablesScreen(Screen[Chosen]):
 
     def _show(self, tables: Sequence[TableInfo]) -> None:
         options = self.query_one(OptionList)
+        # A host that lists a table twice is a strange one, but no reason to fail.
+        tables = list({table.table: table for table in tables}.values())
         if tables != self._tables or options.option_count != len(tables):
             kept = options.highlighted_option.id if options.highlighted_option else None
             self._tables = list(tables)

@@ -16,7 +16,7 @@ from qe_tui.screens.table_facts import Sight
 from qe_tui.widgets import ink
 
 _NOW = 8
-_STYLES = {_("YOU"): ink.MINE, _("AWAY"): ink.BAD, _("opens"): "bold", _("left"): ink.QUIET}
+_STYLES = {_("YOU"): ink.MINE, _("AWAY"): ink.BAD, _("opens"): "bold", _("free"): ink.WARN}
 
 
 def paint(sight: Sight, width: int) -> Content:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from rich.segment import Segment
 from textual import events
@@ -19,6 +19,7 @@ from textual.content import Content
 from textual.message import Message
 from textual.strip import Strip
 
+from protocol.messages import Room
 from protocol.qe import MAX_DIGITS
 from qe_tui import amounts, words
 from qe_tui.amounts import AmountError, grouped, in_words
@@ -176,6 +177,16 @@ class Note:
 NOTHING = Note("", "", "")
 
 
+@dataclass(slots=True)
+class Unsure:
+    """A bid that was on its way when the connection went. `room` is the last one seen before a
+    view can tell whether the host has it; None until the loss has been shown."""
+
+    step: int
+    amount: str = field(repr=False)
+    room: Room | None = None
+
+
 class Cheque(Vertical):
     """The payee, the amount, the amount in words, and a remark."""
 
@@ -202,6 +213,7 @@ class Cheque(Vertical):
         self._sending: int | None = None
         self._sent = ""
         """The amount that is on its way, while `_sending` says for which step."""
+        self._unsure: Unsure | None = None
 
     DEFAULT_CSS = """
     Cheque.-sealed { border: round $border-blurred; }
@@ -231,10 +243,14 @@ class Cheque(Vertical):
         self.line.password = sight.covered
         if game is None or you is None:
             return None
+        became = self._settled(sight.snapshot)
         wiped = None
         if self.line.step != game.step:
             stale = self.line.begin(game.step)
-            if stale and self._sending is None:
+            if became is not None:
+                self.line.empty()
+                self._note = wiped = became
+            elif stale and self._sending is None:
                 self.line.empty()
                 self._note = wiped = self._what_became(before, sight.snapshot)
             elif not stale:
@@ -246,6 +262,34 @@ class Cheque(Vertical):
         self.set_class(facts.sealed(sight.snapshot) is not None and not self.typing, "-sealed")
         self._repaint()
         return wiped
+
+    def _settled(self, now: Snapshot) -> Note | None:
+        """Whether a bid that was on its way when the connection went has reached the host: what
+        is to be said of it, once a view tells. It is never sent again by itself."""
+        unsure, game, you = self._unsure, now.game, now.you
+        if unsure is None or game is None or you is None:
+            return None
+        if now.lost is not None:
+            unsure.room = now.room
+            return None
+        if unsure.room is None or unsure.room is now.room:
+            return None
+        self._unsure = None
+        if game.step == unsure.step:
+            reached = facts.sealed(now) == unsure.amount
+        else:
+            own = facts.standing(now, game.history[-1].auction if game.history else 0)
+            stands = facts.standing(now, game.auction).get(you.seat) or own.get(you.seat)
+            reached = stands is not None and str(stands.amount) == unsure.amount
+        if not reached:
+            if game.step == unsure.step:
+                self.say(_("The host did not get it.  Enter seals it."), ink.WARN)
+            return None
+        note = Note(_("The host has your bid."), ink.GOOD, _("The host has your bid."))
+        if self.typing and str(self._read()) == unsure.amount:
+            self.line.empty()
+        self._note = note
+        return note
 
     def _what_became(self, before: Snapshot | None, now: Snapshot) -> Note:
         """What became of the step that the wiped text was for."""
@@ -321,6 +365,7 @@ class Cheque(Vertical):
         self._note = NOTHING
         self._sending = None
         self._sent = ""
+        self._unsure = None
         self.line.empty()
 
     def sent(self, step: int) -> None:
@@ -341,6 +386,14 @@ class Cheque(Vertical):
         if self.line.belongs_to != self.line.step:
             self.line.empty()
         self.say(sentence, ink.BAD, _("That bid was not taken."))
+
+    def unsure(self, step: int, sentence: str) -> None:
+        """The connection went before the answer came: a view will tell what became of the bid."""
+        if self._sending == step:
+            lost = self._sight is not None and self._sight.snapshot.lost is not None
+            room = self._sight.snapshot.room if self._sight is not None and lost else None
+            self._unsure = Unsure(step, self._sent, room)
+            self.failed(step, sentence)
 
     def say(self, sentence: str, style: str, covered: str | None = None) -> None:
         """A remark until the next key; `covered` where it would tell what is typed."""

@@ -42,7 +42,7 @@ def banner(sight: Sight, notice: str, width: int) -> Content:
         by = _("PAUSED.")
         if room.host is not None and not snapshot.hosting:
             by = _("PAUSED by {name}.").format(name=table_words.who(snapshot, room.host))
-        sentence = _("The clocks stand still.  Bids are still taken.")
+        sentence = _("Clocks and computers wait.  Bids are still taken.")
         if snapshot.hosting:
             sentence += "  " + _("F4 goes on.")
         return _stripe(by, sentence, ink.BADGE, width)
@@ -87,6 +87,10 @@ def score(sight: Sight, width: int) -> Content:
     you = sight.snapshot.you
     if you is None:
         watching = _("You are watching: bids, tokens and money stay hidden until the end.")
+        if (broker := sight.snapshot.broker) is not None:
+            watching = _("Watching through the broker {broker}: there is no chat.").format(
+                broker=printable(broker)
+            )
         return Content.styled(" " + ink.cut(watching, width - 1), ink.QUIET)
     if sight.covered:
         return Content.styled(

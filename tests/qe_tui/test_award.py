@@ -96,5 +96,10 @@ async def test_somebody_away_is_what_one_waits_for() -> None:
         await pilot.pause()
         text = app.text()
         assert f"WAIT.  {play.names[opener]} is away; the seat is kept." in text
+        assert "After 60 s a computer may play" in text
+        app.wall.at += 60
+        app.show()
+        await pilot.pause()
+        text = app.text()
         assert "F5 lets a computer play" in text
         assert "buys it" in text

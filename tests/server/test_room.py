@@ -20,7 +20,7 @@ from hypothesis.stateful import (
 
 from protocol import messages as m
 from protocol import text
-from protocol.errors import QEError
+from protocol.errors import QEError, Refused
 from server import events as ev
 from server import requests, room
 from server.games.game import UnknownVersion
@@ -66,12 +66,16 @@ class Tables(RuleBasedStateMachine):
         self.away: dict[int, int] = {}
         self.step = 0
         self.finished = 0
+        self.opens: dict[bytes, int] = {}
+        """By token, whose seat it opens: the key of its holder."""
+        self.void: set[bytes] = set()
         self.join("Ana")
 
     def happen(self, *events: ev.AnyEvent) -> None:
         for event in events:
             before = self.room
             self.room = room.apply(self.room, event, self.now)
+            self.count_tokens(event, before)
             self.again = room.apply(self.again, on_disk(event), self.now)
             self.journal.append((self.now, on_disk(event)))
             self.finished += before.stage == "playing" and self.room.stage == "over"
@@ -81,6 +85,24 @@ class Tables(RuleBasedStateMachine):
                 if before.stage == "lobby":
                     assert step > self.step, "a game began with a step that was there before"
                 self.step = step
+
+    def count_tokens(self, event: ev.AnyEvent, before: room.Room) -> None:
+        """Which tokens open what, by docs/protocol.md alone."""
+        gone: set[int] = set()
+        match event:
+            case ev.Joined(seat=seat, token=fresh):
+                gone = {before.seats[seat].key}
+                self.opens[fresh] = self.room.seats[seat].key
+            case ev.Resumed(seat=seat, used=used, token=fresh):
+                key = before.seats[seat].key
+                self.void |= {t for t, its in self.opens.items() if its == key and t != used}
+                self.opens[fresh] = key
+            case ev.Left(seat=seat):
+                gone = {before.seats[seat].key}
+            case ev.Reopened():
+                gone = {s.key for s in before.seats} - {s.key for s in self.room.seats}
+        self.void |= {t for t, its in self.opens.items() if its in gone}
+        self.opens = {t: its for t, its in self.opens.items() if t not in self.void}
 
     def allowed(self, made: Any) -> list[ev.AnyEvent]:
         """What a request leads to; nothing where it is refused."""
@@ -125,6 +147,21 @@ class Tables(RuleBasedStateMachine):
     def drop(self, seat: int) -> None:
         if seat < len(self.room.seats) and self.room.seats[seat].human:
             self.away[self.room.seats[seat].key] = self.now
+
+    @rule(who=st.sampled_from(NAMES) | numbers.map(str))
+    def kick(self, who: str) -> None:
+        events = self.allowed(lambda: requests.kick(self.room, who))
+        self.happen(*events)
+        for left in events:
+            assert isinstance(left, ev.Left)
+            seat = self.room.seats[left.seat]
+            assert (seat.token, seat.next_token) == (None, None)
+            assert seat.released if seat.taken else self.room.stage == "lobby"
+
+    @precondition(lambda self: len(self.journal) % 5 == 0)
+    @rule(who=st.sampled_from(NAMES) | numbers.map(str), name=st.sampled_from(NAMES))
+    def rename(self, who: str, name: str) -> None:
+        self.happen(*self.allowed(lambda: requests.rename(self.room, who, name)))
 
     # --- What hosts do
 
@@ -270,6 +307,26 @@ class Tables(RuleBasedStateMachine):
         tokens = [t for s in self.room.seats for t in {s.token, s.next_token} - {None}]
         assert len(set(tokens)) == len(tokens)
         assert all(s == room.OPEN for s in self.room.seats if not s.taken)
+
+    @invariant()
+    def a_token_opens_its_holders_seat_or_none(self) -> None:
+        for known, key in self.opens.items():
+            resumed = requests.resume(self.room, known, token(0))
+            assert self.room.seats[resumed.seat].key == key
+        for known in self.void:
+            with pytest.raises(Refused):
+                requests.resume(self.room, known, token(0))
+
+    @invariant()
+    def a_newcomer_sees_nothing_of_what_was_done_before_in_this_step(self) -> None:
+        for number, seat in enumerate(self.room.seats):
+            if seat.view is not None:
+                assert self.room.stage == "playing"
+                assert QE.step(seat.view) == QE.step(self.room.state)
+                assert seat.human
+                own, real = (QE.private(s, number) for s in (seat.view, self.room.state))
+                assert (own.spent, own.industry) == (real.spent, real.industry)
+                assert all(bid in real.known for bid in own.known)
 
     @invariant()
     def the_host_is_a_held_human_where_there_is_one(self) -> None:
