@@ -11,13 +11,13 @@ from pathlib import Path
 from random import Random
 
 from protocol.client import Client, connect
+from protocol.invitation import Where
 from protocol.messages import Act, Create, Join, Say, Start, View
 from qe_tui.app import QEApp
 from qe_tui.errands import Errand
 from qe_tui.model import read_view
 from qe_tui.settings import Home, Settings
 from qe_tui.visit import visit
-from qe_tui.where import Where
 from server.games.qe import QE
 from server.host import Host
 from server.host import Settings as HostSettings

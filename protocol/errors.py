@@ -116,16 +116,21 @@ class CannotConnect(LinkError):
 
 
 class FingerprintChanged(LinkError):
-    """The host shows another certificate than the one pinned; nothing was sent to it."""
+    """The host shows another certificate than the one pinned; nothing was sent to it.
 
-    def __init__(self, where: str, pinned: str, shown: str) -> None:
+    `told`: than the one that an invitation, or whoever started the host, has named.
+    """
+
+    def __init__(self, where: str, pinned: str, shown: str, *, told: bool = False) -> None:
+        than, known = ("the invitation says", "Invited to") if told else ("before", "Known")
         super().__init__(
-            f"{where} shows another certificate than before. "
-            f"Known: {pinned}. Shown now: {shown}. Nothing was sent."
+            f"{where} shows another certificate than {than}. "
+            f"{known}: {pinned}. Shown now: {shown}. Nothing was sent."
         )
         self.where = where
         self.pinned = pinned
         self.shown = shown
+        self.told = told
 
 
 class Goodbye(LinkError):

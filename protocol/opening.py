@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import os
 import ssl
 
 from protocol.errors import CannotConnect, FingerprintChanged
@@ -39,6 +40,8 @@ async def open_stream(
     except OSError as error:
         # Without `strerror` where several addresses of one name have failed differently.
         why = printable(error.strerror or "none of its addresses answers")
+        if why.startswith("Connect call failed") and error.errno:
+            why = os.strerror(error.errno)  # the event loop's words name the address once more
         raise CannotConnect(f"{where} cannot be reached: {why}.") from None
     except (ValueError, IndexError):  # the latter where no address could even be tried
         raise CannotConnect(f"{where} is no address of a host.") from None
@@ -70,7 +73,9 @@ def check_fingerprint(
 ) -> None:
     """Raises FingerprintChanged, or CannotConnect where the pins cannot be read."""
     if expected is not None and plain_fingerprint(expected) != shown:
-        raise FingerprintChanged(address_key(address, port), plain_fingerprint(expected), shown)
+        raise FingerprintChanged(
+            address_key(address, port), plain_fingerprint(expected), shown, told=True
+        )
     if pins is None:
         return
     try:

@@ -7,6 +7,7 @@ refused before anything is sent.
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import msgspec
@@ -40,6 +41,11 @@ def plain_fingerprint(text: str) -> str:
     return "".join(text.replace(":", "").split()).lower()
 
 
+def is_fingerprint(text: str) -> bool:
+    """Whether it is a SHA-256 in hex, colons and spaces aside."""
+    return re.fullmatch(r"[0-9a-f]{64}", plain_fingerprint(text)) is not None
+
+
 class Pins:
     """The certificates that this user has come to trust, in one file.
 
@@ -70,6 +76,10 @@ class Pins:
         if shown not in known.hosts.values():
             raise FingerprintChanged(address_key(address, port), pinned, shown)
 
+    def certificate(self, host_id: str) -> str | None:
+        """The fingerprint that is known of a host, None for a stranger. Raises OSError."""
+        return self._known().hosts.get(host_id)
+
     def pin(self, host_id: str, address: str, port: int, fingerprint: str) -> None:
         """Remembers the certificate, for the id and the address. Raises OSError.
 
@@ -87,21 +97,30 @@ class Pins:
             known.addresses[key] = shown
             files.write(self._path, known)
 
-    def forget(self, address: str, port: int, host_id: str | None = None) -> None:
-        """Forgets a host, so that the next certificate counts as its first. Raises OSError.
+    def forget(self, fingerprint: str) -> bool:
+        """Forgets a certificate, wherever it was seen. False where it is not known.
 
-        For a user who has been told of a change, and knows why.
+        For a user who has been told of a change, and knows why. Raises OSError.
         """
         files.private_folder(self._path.parent)
         with FileLock(self._path.with_suffix(".lock"), timeout=2, mode=0o600):
             known = self._known()
-            pinned = known.addresses.pop(address_key(address, port), None)
-            ids = {id for id, fingerprint in known.hosts.items() if fingerprint == pinned}
-            if host_id is not None:
-                ids.add(host_id)
-            for id in ids:
-                known.hosts.pop(id, None)
-            files.write(self._path, known)
+            left = _Known(
+                hosts=_without(known.hosts, fingerprint),
+                addresses=_without(known.addresses, fingerprint),
+            )
+            if left == known:
+                return False
+            files.write(self._path, left)
+            return True
+
+    def at(self, address: str, port: int) -> str | None:
+        """The fingerprint that is known at an address, None for a stranger. Raises OSError."""
+        return self._known().addresses.get(address_key(address, port))
 
     def _known(self) -> _Known:
         return files.read(self._path, _Known) or _Known()
+
+
+def _without(known: dict[str, str], fingerprint: str) -> dict[str, str]:
+    return {key: value for key, value in known.items() if value != fingerprint}

@@ -17,9 +17,12 @@ from textual.binding import Binding
 from textual.screen import Screen
 
 from protocol.errors import ConnectionLost, MessageError, QEError
+from protocol.invitation import Where
 from protocol.messages import Body, Leave, Reacted, Said, View
 from protocol.text import printable
+from protocol.trust import Pins
 from qe_tui import errands, hosting, link, own, terminal
+from qe_tui.browse import Browser, FoundHost
 from qe_tui.hosting import HostingError, Running
 from qe_tui.i18n import _
 from qe_tui.model import Snapshot, read_view
@@ -32,7 +35,6 @@ from qe_tui.screens.table import TableScreen
 from qe_tui.settings import Home, Settings, default_name, save
 from qe_tui.theme import THEME
 from qe_tui.visit import Visit
-from qe_tui.where import Where
 
 log = logging.getLogger("qe.app")
 
@@ -61,9 +63,11 @@ class QEApp(App[None]):
         name: str | None = None,
         password: str | None = None,
         notice: str | None = None,
+        broker: str | None = None,
     ) -> None:
         """`errand` is what the command line asked for, to be done at once; the program ends with
-        it. Without one there is the menu. `password` answers the first locked table."""
+        it. Without one there is the menu, which lists the hosts on the `broker` at that URL too.
+        `password` answers the first locked table."""
         super().__init__()
         self.home = home
         self.settings = settings
@@ -73,6 +77,7 @@ class QEApp(App[None]):
         self.left_running: Running | None = None
         self._errand = errand
         self._notice = notice
+        self._broker = broker
         self._snapshot: Snapshot | None = None
         self._table_screen: TableScreen | None = None
         self._early: tuple[Said, ...] = ()
@@ -196,7 +201,24 @@ class QEApp(App[None]):
         """Connects to a host, from the address screen."""
         self.run_errand(errands.call(self, where, watching))
 
+    def browser(self) -> Browser:
+        """Looks for hosts, for as long as it is entered."""
+        broker = None
+        if self._broker is not None:
+            # Its library takes its time to load, and most know no broker.
+            from qe_tui.broker import BrokerHosts
+
+            broker = BrokerHosts(self._broker)
+        return Browser(Pins(self.home.pins), broker=broker)
+
+    def visit_found(self, host: FoundHost, code: str | None, watching: bool) -> None:
+        """Goes to a table in the menu's list, or to the list of a host that has none."""
+        self.run_errand(errands.go_to(self, host, code, watching))
+
     async def _to_menu(self) -> None:
+        if errands.given_way_back():
+            self.exit()
+            return
         await self.end_visit()
         self.show_only(MenuScreen())
 
@@ -232,7 +254,7 @@ class QEApp(App[None]):
         visit = self.visit
 
         def chosen(choice: str | None) -> None:
-            if choice == "quit":
+            if choice == "quit" or (choice != "tables" and errands.given_way_back()):
                 self.exit()
             elif choice == "tables" and visit is not None:
                 self.run_errand(errands.again(self, visit))
@@ -240,6 +262,8 @@ class QEApp(App[None]):
                 self._errand = None
                 self.go("menu")
 
+        if errands.given_way_back():
+            choices = [choice for choice in choices if choice is not MENU]
         self.show_only(Notice(place, sentence, choices), chosen)
 
     # --- Names and settings -----------------------------------------------------------------------
@@ -324,6 +348,7 @@ class QEApp(App[None]):
             )
             return
         visit.table = view.table
+        visit.watching = view.room.me is None
         before = self._snapshot
         said = before.said if before is not None and before.table == view.table else ()
         self.present(
@@ -335,6 +360,7 @@ class QEApp(App[None]):
                 clock=visit.stay.clock,
                 said=said or self._early,
                 addresses=visit.addresses,
+                broker=visit.broker,
             )
         )
 
@@ -373,6 +399,7 @@ class QEApp(App[None]):
             return
         self.workers.cancel_group(self, "errand")
         place, sentence, may_return = errands.parting(message.error, message.visit.watching)
+        may_return = may_return and message.visit.broker is None
         tables = [Choice("tables", _("See the tables of this host"), "t")] if may_return else []
         message.visit.table = None
         self._end_with(place, sentence, [*tables, MENU, QUIT])

@@ -8,11 +8,13 @@ from types import ModuleType
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from protocol import text
 from protocol.errors import TextError
+from protocol.invitation import Where, WhereError, code, parse
+from protocol.trust import is_fingerprint, plain_fingerprint
 from qe_tui.i18n import _
-from qe_tui.where import Where, WhereError, code, parse
 
 EXAMPLES = _(
     """
@@ -23,7 +25,10 @@ Examples:
   qe host                       a table on this machine; shows what the others type
   qe join 192.168.1.5           take a seat at the table there
   qe join den.local --table WOLF --name Ana
+  qe join 'qe://192.168.1.5/WOLF?fp=...'     an invitation, in quotes for the shell
   qe watch [fe80::1]:7400       look on
+  qe watch --broker mqtt://den.local WOLF
+  qe tables                     all tables on the network
 """
 )
 
@@ -99,6 +104,13 @@ _no_tls = click.option(
     is_flag=True,
     help=_("Plain TCP: anybody on the network can read the bids."),
 )
+_broker = click.option(
+    "--broker",
+    envvar="QE_BROKER",
+    show_envvar=True,
+    metavar="URL",
+    help=_("List the hosts that publish there too: mqtt[s]://[USER[:PASSWORD]@]ADDRESS[:PORT]."),
+)
 
 
 @click.group(
@@ -108,10 +120,11 @@ _no_tls = click.option(
     help=_("QE, the auction game without a budget, over your network, in the terminal."),
 )
 @click.version_option(version(), "--version", prog_name="qe")
+@_broker
 @click.pass_context
-def main(context: click.Context) -> None:
+def main(context: click.Context, broker: str | None) -> None:
     if context.invoked_subcommand is None:
-        _launch().menu()
+        _launch().menu(broker or None)
 
 
 @main.command(help=_("Play against computers on this machine, at once."))
@@ -177,13 +190,85 @@ def join(address: Where, table: str | None, name: str | None, no_tls: bool) -> N
     _launch().come("join", address, table, name, no_tls=no_tls, password=_password(False))
 
 
-@main.command(help=_("Look on at a table of the host at ADDRESS."))
-@click.argument("address", type=_Address(), metavar="ADDRESS[:PORT]")
+@main.command(
+    help=_(
+        "Look on at a table of the host at ADDRESS. With --broker, or with QE_BROKER and no "
+        "ADDRESS, at one that is published there: TABLE is its four letters or its host's name. "
+        "Which, is asked where there are several."
+    )
+)
+@click.argument("address", metavar="[ADDRESS[:PORT]|TABLE]", required=False)
+@click.option(
+    "--broker",
+    envvar="QE_BROKER",
+    show_envvar=True,
+    metavar="URL",
+    help=_("Watch through a broker: mqtt[s]://[USER[:PASSWORD]@]ADDRESS[:PORT]."),
+)
 @_table
 @_name
 @_no_tls
-def watch(address: Where, table: str | None, name: str | None, no_tls: bool) -> None:
-    _launch().come("watch", address, table, name, no_tls=no_tls, password=_password(False))
+@click.pass_context
+def watch(
+    context: click.Context,
+    address: str | None,
+    broker: str | None,
+    table: str | None,
+    name: str | None,
+    no_tls: bool,
+) -> None:
+    typed = context.get_parameter_source("broker") is ParameterSource.COMMANDLINE
+    if broker and (typed or address is None):
+        if address and table:
+            raise click.UsageError(_("Name the table once, by TABLE or by --table."))
+        _launch().watch_broker(broker, address or table)
+    if address is None:
+        raise click.UsageError(_("Say where: an ADDRESS, or --broker with the URL of a broker."))
+    where = _Address().convert(address, None, context)
+    _launch().come("watch", where, table, name, no_tls=no_tls, password=_password(False))
+
+
+@main.command(
+    help=_(
+        "Print the tables of all hosts on the network and on a broker, or of the hosts at "
+        "ADDRESS. With --json: a list with an object a table, as the host lists it, with host, "
+        "host_id, address, port, tls, fp and invitation."
+    )
+)
+@click.argument("addresses", type=_Address(), metavar="[ADDRESS[:PORT]]...", nargs=-1)
+@click.option("--json", "as_json", is_flag=True, help=_("For programs."))
+@click.option(
+    "--wait",
+    type=click.FloatRange(0, 600),
+    default=3.0,
+    show_default=True,
+    metavar="SECONDS",
+    help=_("How long to look for hosts on the network."),
+)
+@_broker
+@_no_tls
+def tables(
+    addresses: tuple[Where, ...], as_json: bool, wait: float, broker: str | None, no_tls: bool
+) -> None:
+    from qe_tui import launch
+
+    launch.tables(addresses, as_json=as_json, wait=wait, broker=broker or None, no_tls=no_tls)
+
+
+@main.command(
+    help=_(
+        "Forget a host's certificate, by its FINGERPRINT or the ADDRESS where it was seen: for a "
+        "host that was made anew, or whose address another host has now."
+    )
+)
+@click.argument("what", metavar="FINGERPRINT|ADDRESS[:PORT]")
+@click.pass_context
+def forget(context: click.Context, what: str) -> None:
+    from qe_tui import launch
+
+    launch.forget(
+        plain_fingerprint(what) if is_fingerprint(what) else _Address().convert(what, None, context)
+    )
 
 
 def _launch() -> ModuleType:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
@@ -11,14 +12,18 @@ import msgspec
 from protocol import text
 from protocol.errors import (
     ByeCode,
+    CannotConnect,
     Code,
     FingerprintChanged,
     Goodbye,
     QEError,
     Refused,
 )
+from protocol.invitation import Where
 from protocol.messages import DEFAULT_PORT, Join, Leave, Resume, Start, TableInfo, Watch
+from protocol.trust import Pins
 from qe_tui import own
+from qe_tui.browse import FoundHost, reach
 from qe_tui.i18n import _
 from qe_tui.model import Snapshot
 from qe_tui.screens.form import TableForm, Wishes
@@ -26,7 +31,6 @@ from qe_tui.screens.prompts import AskText, Choice, Choose, Waiting
 from qe_tui.screens.tables import TablesScreen
 from qe_tui.terminal import program, quoted
 from qe_tui.visit import Visit, visit
-from qe_tui.where import Where
 
 if TYPE_CHECKING:
     from qe_tui.app import QEApp
@@ -79,6 +83,34 @@ async def call(app: QEApp, where: Where, watching: bool) -> None:
     app.settings.address, app.settings.tls = where.short, where.tls
     app.remember()
     await sit(app, found, where.table, watching)
+
+
+async def go_to(app: QEApp, host: FoundHost, code: str | None, watching: bool) -> None:
+    """Goes to a table that was found, or to a host's list of tables.
+
+    An announcement is nobody's word: what is pinned for the host stands above it.
+    """
+    if host.refused is not None:
+        raise CannotConnect(host.refused)
+    if not host.where.tls and not await _rather_plain(app, host):
+        return
+    app.show_only(Waiting(_("Calling {name} ...").format(name=host.name)))
+    client, where = await reach(host.wheres, host.id, Pins(app.home.pins))
+    await client.close()
+    found = await visit(app.home, where, app.player, host_id=host.id)
+    await sit(app, found, code, watching)
+
+
+async def _rather_plain(app: QEApp, host: FoundHost) -> bool:
+    answer = await app.push_screen_wait(
+        Choose(
+            _("{name} does not encrypt: anybody on the network can read the bids.").format(
+                name=host.name
+            ),
+            [Choice("back", _("Go back"), "b"), Choice("on", _("Go there all the same"), "g")],
+        )
+    )
+    return answer == "on"
 
 
 async def again(app: QEApp, before: Visit) -> None:
@@ -147,7 +179,7 @@ async def _open(app: QEApp, begun: Visit, wishes: Wishes, *, ask: bool = False) 
             return
         mine = mine if answer == "back" else []
     for table in mine:
-        if await _resume(begun, table):
+        if await _resume(app, begun, table):
             return
     await begun.stay.ask(wishes.create(begun.name))
 
@@ -251,20 +283,30 @@ async def _create(app: QEApp, at: Visit) -> bool:
     return False
 
 
-async def _resume(at: Visit, table: str) -> bool:
+async def _resume(app: QEApp, at: Visit, table: str) -> bool:
     token = at.saved(table)
     if token is None:
         return False
     try:
         await at.stay.ask(Resume(table=table, token=token))
-    except Refused:
+    except Refused as error:
+        if error.code == Code.BAD_TOKEN:
+            app.notify(
+                _(
+                    "Your seat at table {code} is not yours any more: it was free, and somebody "
+                    "else took it."
+                ).format(code=text.printable(table)),
+                severity="warning",
+                timeout=10,
+                markup=False,
+            )
         return False
     return True
 
 
 async def _take(app: QEApp, at: Visit, table: TableInfo, watching: bool) -> bool:
     """Takes a seat, or a place to watch from. False if the person thought better of it."""
-    if not watching and await _resume(at, table.table):
+    if not watching and await _resume(app, at, table.table):
         return True
     password, app.password = app.password, None
     wrong = ""
@@ -304,7 +346,7 @@ async def _take(app: QEApp, at: Visit, table: TableInfo, watching: bool) -> bool
                     if name is None:
                         return False
                     at.name = name
-                    if await _resume(at, table.table):
+                    if await _resume(app, at, table.table):
                         return True
                 case Code.WRONG_PASSWORD:
                     table = msgspec.structs.replace(table, locked=True)
@@ -342,14 +384,25 @@ def parting(error: QEError | None, watching: bool) -> tuple[str, str, bool]:
                 _("Your seat is played from another place now. This screen has no part in it."),
                 True,
             )
+        case Goodbye(code=ByeCode.REMOVED) if watching:
+            return _("REMOVED"), _("You have been sent away from the table."), True
         case Goodbye(code=ByeCode.REMOVED):
             return _("REMOVED"), _("The host of the table has taken your seat away."), True
         case Goodbye(code=ByeCode.TABLE_CLOSED):
             return _("CLOSED"), _("The table has been closed."), True
         case FingerprintChanged():
-            return _("STOP"), str(error), False
+            return _("STOP"), another_certificate(error), False
         case Refused() if watching:
             return _("SORRY"), _("You cannot watch here any more: {why}").format(why=error), True
+        case Refused(code=Code.BAD_TOKEN):
+            return (
+                _("SORRY"),
+                _(
+                    "Your seat is not yours any more: you were away, it was given to whoever "
+                    "comes, and somebody came."
+                ),
+                True,
+            )
         case Refused():
             return _("SORRY"), _("Your seat is not yours any more: {why}").format(why=error), True
         case Goodbye():
@@ -357,14 +410,37 @@ def parting(error: QEError | None, watching: bool) -> tuple[str, str, bool]:
     return _("SORRY"), _("The connection cannot go on; the log says why."), True
 
 
+def another_certificate(error: FingerprintChanged) -> str:
+    """What is wrong, and the way out for somebody who knows why."""
+    if error.told:
+        return str(error)
+    return f"{error} " + _(
+        "Somebody may be listening in. If the host was made anew, or another one has its address "
+        "now: {command}"
+    ).format(command=quoted(program(), "forget", error.pinned))
+
+
+def given_way_back() -> str:
+    """The command that led here, where it is not this program that one types: QE_WAY_BACK.
+
+    Whoever came that way is a guest on this machine, and has no business in the menu.
+    """
+    return text.printable(os.environ.get("QE_WAY_BACK", ""))
+
+
 def way_back(at: Visit, snapshot: Snapshot) -> str | None:
     """One line for the shell: what is kept, and the exact command."""
     table = text.printable(snapshot.table)
+    given = given_way_back()
     if at.private:
         if snapshot.room.stage != "playing":
             return None
         return _("Your game is kept. Go on with it: {command}").format(
             command=quoted(program(), "play")
+        )
+    if at.broker is not None:
+        return _("Watch table {table} again with: {command}").format(
+            table=table, command=given or quoted(program(), "watch", "--broker", at.broker, table)
         )
     flags = ["--table", table]
     if not at.watching:
@@ -373,7 +449,7 @@ def way_back(at: Visit, snapshot: Snapshot) -> str | None:
         flags += ["--no-tls"]
     if at.watching:
         return _("Watch table {table} again with: {command}").format(
-            table=table, command=quoted(program(), "watch", at.where.short, *flags)
+            table=table, command=given or quoted(program(), "watch", at.where.short, *flags)
         )
     if at.running is not None:
         flags = [] if at.running.port == DEFAULT_PORT else ["--port", str(at.running.port)]
@@ -382,5 +458,5 @@ def way_back(at: Visit, snapshot: Snapshot) -> str | None:
     else:
         command = quoted(program(), "join", at.where.short, *flags)
     return _("Your seat at table {table} is kept. Come back with: {command}").format(
-        table=table, command=command
+        table=table, command=given or command
     )

@@ -19,9 +19,9 @@ from typing import IO
 
 import msgspec
 
+from protocol.invitation import Where, WhereError, parse
 from protocol.text import printable
 from qe_tui.i18n import _
-from qe_tui.where import Where, WhereError, parse
 
 START_TIMEOUT = 20.0
 """Seconds a host may take until it listens."""
@@ -61,9 +61,11 @@ async def start(
     tls: bool,
     bind: str | None = None,
     name: str | None = None,
+    discovery: bool = True,
     log: Path,
 ) -> Running:
-    """Starts a host and waits until it listens.
+    """Starts a host and waits until it listens; with `discovery` it is announced on the LAN,
+    and published on the broker that QE_BROKER names.
 
     Raises HostingError; then no process is left behind.
     """
@@ -71,6 +73,7 @@ async def start(
     command += [] if tls else ["--no-tls"]
     command += ["--bind", bind] if bind else []
     command += ["--name", name] if name else []
+    command += [] if discovery else ["--no-discovery", "--broker", ""]
     with _open_log(folder, log) as errors:
         said_before = errors.tell()
         child = _popen(command, errors)

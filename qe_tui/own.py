@@ -61,6 +61,7 @@ async def revive(home: Home, visit: Visit) -> None:
         port=dead.port,
         tls=dead.tls,
         bind="127.0.0.1" if visit.private else None,
+        discovery=not visit.private,
         log=_log(home),
     )
     running.host_id = dead.host_id
@@ -111,7 +112,7 @@ async def private(home: Home, name: str) -> Visit:
         if begun is None:
             try:
                 running = await hosting.start(
-                    folder, port=0, tls=False, bind="127.0.0.1", log=_log(home)
+                    folder, port=0, tls=False, bind="127.0.0.1", discovery=False, log=_log(home)
                 )
             except HostingError as error:
                 if _in_use(error):

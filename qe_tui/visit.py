@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
+from protocol.errors import CannotConnect
+from protocol.invitation import Where
 from protocol.messages import TableInfo, TableList, Tables, Welcome, decode_result
 from protocol.stay import Stay
 from protocol.tokens import Wallet
 from protocol.trust import Pins
 from qe_tui.hosting import Running
+from qe_tui.i18n import _
 from qe_tui.settings import Home
-from qe_tui.where import Where
+
+if TYPE_CHECKING:
+    from qe_tui.broker_stay import BrokerStay
 
 
 @dataclass(eq=False)
@@ -18,10 +24,11 @@ class Visit:
     """A connection that came to stand, by whatever way.
 
     `running` is the host where this client runs it; `private` says that it is nobody else's, so
-    that it ends with the visit.
+    that it ends with the visit. `broker` is the broker's address where the table is watched through
+    one, and nothing can be asked.
     """
 
-    stay: Stay
+    stay: Stay | BrokerStay
     where: Where
     welcome: Welcome
     name: str
@@ -30,6 +37,7 @@ class Visit:
     private: bool = False
     table: str | None = None
     watching: bool = False
+    broker: str | None = None
 
     async def tables(self) -> list[TableInfo]:
         """The tables at the host now. Raises Refused and LinkError."""
@@ -53,10 +61,18 @@ class Visit:
         await self.stay.close()
 
 
-async def visit(home: Home, where: Where, name: str, *, running: Running | None = None) -> Visit:
-    """Connects. Raises LinkError, whose message is a sentence for people.
+async def visit(
+    home: Home,
+    where: Where,
+    name: str,
+    *,
+    running: Running | None = None,
+    host_id: str | None = None,
+) -> Visit:
+    """Connects, to that host and no other where `host_id` is given.
 
-    A host that this client started itself is not pinned: it has told its certificate.
+    A host that this client started itself is not pinned: it has told its certificate. Raises
+    LinkError, whose message is a sentence for people.
     """
     wallet = Wallet(home.tokens)
     stay = Stay(
@@ -66,9 +82,12 @@ async def visit(home: Home, where: Where, name: str, *, running: Running | None 
         pins=None if running else Pins(home.pins),
         wallet=wallet,
         fingerprint=where.fingerprint,
+        host_id=host_id,
     )
     try:
         welcome = await stay.open()
+        if host_id is not None and welcome.host.id != host_id:
+            raise CannotConnect(_("Another host answers at {where}.").format(where=where))
     except BaseException:
         await stay.close()
         raise

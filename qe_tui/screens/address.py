@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from textual import on
@@ -12,10 +13,10 @@ from textual.content import Content
 from textual.screen import Screen
 from textual.widgets import Input, Static
 
+from protocol.invitation import WhereError, parse
 from protocol.text import printable, tidy
 from qe_tui.i18n import _
 from qe_tui.screens.parts import Headline, Tick, TopLine, key_line
-from qe_tui.where import WhereError, parse
 
 if TYPE_CHECKING:
     from qe_tui.app import QEApp
@@ -73,7 +74,8 @@ class AddressScreen(Screen[None]):
             self.wrong(_("Type the address of the host."))
             return
         try:
-            where = parse(tidy(self.query_one(Input).value), tls=not self.query_one(Tick).value)
+            typed = re.sub(r"\Aqe\s+(join|watch)\s+", "", tidy(self.query_one(Input).value))
+            where = parse(typed, tls=not self.query_one(Tick).value)
         except WhereError as error:
             self.wrong(str(error))
             return

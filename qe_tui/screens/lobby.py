@@ -18,11 +18,12 @@ from protocol.messages import AddBot, Body, Move, Reacted, Remove, Room, Say, Se
 from protocol.text import CHAT_LENGTH, chat, printable, tidy
 from qe_tui.i18n import _, ngettext
 from qe_tui.model import Snapshot
-from qe_tui.screens import lobby_words
+from qe_tui.screens import invite, lobby_words
 from qe_tui.screens.form import TableForm, Wishes
 from qe_tui.screens.parts import Banner, ChatLog, Headline, Picks, TopLine, key_line
 from qe_tui.screens.prompts import Choice, Choose
 from qe_tui.screens.rules_help import RulesHelp
+from qe_tui.screens.table_seat import may_sit, take_seat
 
 if TYPE_CHECKING:
     from qe_tui.app import QEApp
@@ -44,6 +45,7 @@ class LobbyScreen(Screen[None]):
 
     BINDINGS = [
         Binding("s", "start", _("Start")),
+        Binding("j", "sit", _("Take a seat"), tooltip=_("Takes the first open seat")),
         Binding("a", "add_bot", _("Computer"), tooltip=_("Seats a computer player")),
         Binding("x", "remove", _("Remove")),
         Binding("left_square_bracket,shift+up", "move(-1)", _("Up"), key_display="[", group=_MOVE),
@@ -51,6 +53,7 @@ class LobbyScreen(Screen[None]):
             "right_square_bracket,shift+down", "move(1)", _("Down"), key_display="]", group=_MOVE
         ),
         Binding("o", "options", _("Options")),
+        Binding("i", "invite", _("Invite"), show=False),
         Binding("slash", "chat", _("Chat"), key_display="/"),
         Binding("question_mark", "rules", _("Rules"), key_display="?"),
         Binding("escape", "leave", _("Leave"), key_display="Esc"),
@@ -104,6 +107,7 @@ class LobbyScreen(Screen[None]):
             + watching.format(n=room.spectators),
         )
         self.query_one(Banner).say(snapshot.lost)
+        self.query_one("#say").display = snapshot.broker is None
         self.query_one(Headline).say(lobby_words.headline(snapshot))
         self._show_seats(room)
         self.query_one("#rules", Static).update(lobby_words.rules(room, self.has_class("-high")))
@@ -121,7 +125,7 @@ class LobbyScreen(Screen[None]):
         tell = self.query_one("#tell", Static)
         visit = self.app.visit
         tell.set_class(bool(snapshot.addresses), "-own")
-        tell.border_title = _("Tell the others") if snapshot.addresses else None
+        tell.border_title = _("Tell the others   i: invite") if snapshot.addresses else None
         tell.update(
             lobby_words.tell(
                 snapshot,
@@ -164,7 +168,11 @@ class LobbyScreen(Screen[None]):
         snapshot = self._snapshot
         if action in ("start", "add_bot", "remove", "move", "options"):
             return snapshot is not None and snapshot.hosting
-        if action in ("chat", "rules"):
+        if action == "sit":
+            return snapshot is not None and may_sit(snapshot)
+        if action == "chat":
+            return snapshot is not None and snapshot.broker is None
+        if action == "rules":
             return snapshot is not None
         return True
 
@@ -188,7 +196,36 @@ class LobbyScreen(Screen[None]):
                 markup=False,
             )
             return
-        self._ask(AddBot())
+        levels = self._levels()
+        if len(levels) < 2:
+            self._ask(AddBot())
+            return
+
+        def answered(level: str | None) -> None:
+            if level is not None:
+                self._ask(AddBot(level=levels[int(level)]))
+
+        choices = [
+            Choice(str(number), printable(level), str(number + 1))
+            for number, level in enumerate(levels)
+        ]
+        self.app.push_screen(Choose(_("How well shall the computer play?"), choices), answered)
+
+    def _levels(self) -> list[str]:
+        """The levels of computer players that the host has for this game."""
+        visit, room = self.app.visit, self._room
+        if visit is None or room is None or room.game not in visit.welcome.games:
+            return []
+        return visit.welcome.games[room.game].levels
+
+    def action_sit(self) -> None:
+        if self.app.visit is not None:
+            self.run_worker(
+                take_seat(self.app, self.app.visit),
+                group="seat",
+                exclusive=True,
+                exit_on_error=False,
+            )
 
     def action_remove(self) -> None:
         seat = self._highlighted
@@ -244,6 +281,9 @@ class LobbyScreen(Screen[None]):
         self.app.push_screen(
             TableForm(Wishes.of(room), creating=False, locked=room.locked), answered
         )
+
+    def action_invite(self) -> None:
+        invite.show(self.app)
 
     def action_rules(self) -> None:
         if self._snapshot is not None:

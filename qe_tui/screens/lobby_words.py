@@ -48,7 +48,10 @@ def headline(snapshot: Snapshot) -> str:
         _("{host} starts the game.").format(host=host) if host else _("The host starts the game.")
     )
     if room.me is None:
-        sentence = _("You are watching.") + "  " + sentence
+        watching = _("You are watching.")
+        if snapshot.broker is not None:
+            watching = _("You are watching, through a broker.")
+        sentence = watching + "  " + sentence
     return sentence + ("  " + waits if open_seats else "")
 
 

@@ -51,7 +51,10 @@ def test_a_known_id_with_the_certificate_of_another_host_is_refused(pins: Pins) 
 
 
 def test_a_user_may_forget_a_host(pins: Pins) -> None:
-    pins.forget("10.0.0.1", 7373)
+    known = pins.at("10.0.0.1", 7373)
+    assert known is not None
+    assert pins.forget(known)
+    assert not pins.forget(known)
     pins.check("10.0.0.1", 7373, NEW, "den")
     with pytest.raises(FingerprintChanged):
         pins.check("10.0.0.2", 7373, NEW)

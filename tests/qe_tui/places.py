@@ -9,13 +9,13 @@ import threading
 import time
 from pathlib import Path
 
+from protocol.invitation import Where
 from qe_tui.settings import Home
 from qe_tui.visit import Visit, visit
-from qe_tui.where import Where
 from server.host import Host, Settings
 
 ROOT = Path(__file__).parents[2]
-WAIT = 10.0
+WAIT = 30.0
 """Seconds after which something that should happen has not happened."""
 
 

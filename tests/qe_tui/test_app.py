@@ -13,6 +13,7 @@ import pytest
 from places import Den
 from textual.widgets import Input
 
+from protocol.invitation import Where
 from protocol.messages import (
     Act,
     AddBot,
@@ -36,7 +37,6 @@ from qe_tui.screens.table import TableScreen
 from qe_tui.screens.tables import TablesScreen
 from qe_tui.settings import Home, Settings, load
 from qe_tui.visit import Visit, visit
-from qe_tui.where import Where
 
 Until = Callable[[Callable[[], Any]], Awaitable[Any]]
 At = Callable[..., Any]

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import os
+import re
 import signal
 import socket
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 from places import ROOT, Den, Terminal
 
+from protocol.invitation import parse
 from protocol.messages import AddBot, Create, Start
 from protocol.trust import Pins
 from qe_tui import hosting
@@ -40,10 +45,25 @@ def test_help_and_version_do_not_load_textual(arguments: list[str]) -> None:
     assert "qe" in done.stdout
 
 
+@pytest.mark.parametrize("by", ["AB:" * 31 + "AB", "10.0.0.5"])
+def test_a_certificate_is_forgotten(
+    by: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("QE_HOME", str(tmp_path))
+    pins = Pins(Home.find().pins)
+    pins.pin("den", "10.0.0.5", 7373, "ab" * 32)
+    pins.pin("attic", "10.0.0.6", 7373, "cd" * 32)
+    assert "counts as its first" in CliRunner().invoke(main, ["forget", by]).output
+    assert (pins.certificate("den"), pins.certificate("attic")) == (None, "cd" * 32)
+    again = CliRunner().invoke(main, ["forget", by])
+    assert again.exit_code == 2
+    assert "No such certificate is known." in again.output
+
+
 def test_help_shows_examples() -> None:
     shown = CliRunner().invoke(main, ["--help"], prog_name="qe").output
     assert "qe join 192.168.1.5" in shown
-    assert all(command in shown for command in ("play", "host", "join", "watch"))
+    assert all(command in shown for command in ("play", "host", "join", "watch", "tables"))
 
 
 @pytest.mark.parametrize(
@@ -58,6 +78,9 @@ def test_help_shows_examples() -> None:
         (["join", "10.0.0.5", "--name", "x" * 21], "20"),
         (["join", "10.0.0.5", "--name", "a\x1b[2Jb"], "control"),
         (["watch", "qe://10.0.0.5/TOOLONG"], "four letters"),
+        (["join", "qe://10.0.0.5/WOLF?fp=abc"], "64 hex digits"),
+        (["tables", "no such place"], "no address"),
+        (["tables", "--wait", "-1"], "range"),
         (["play", "--players", "6"], "range"),
         (["host", "--port", "70000"], "range"),
         (["host", "--title", "t" * 41], "40"),
@@ -85,6 +108,76 @@ def test_without_a_terminal_it_refuses(arguments: list[str], home: Home) -> None
     assert "terminal" in done.stderr
     assert done.stderr.count("\n") == 1
     assert not home.data.joinpath("play").exists()
+
+
+# --- qe tables ----------------------------------------------------------------------------------
+
+
+def qe_tables(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """`qe tables` where no terminal is, and nothing that draws screens may be loaded."""
+    code = (
+        "import sys; from qe_tui.cli import main\n"
+        f"try: main({['tables', *arguments]!r}, prog_name='qe')\n"
+        "finally:\n"
+        "    drawn = {name.split('.')[0] for name in sys.modules} & {'textual', 'rich'}\n"
+        "    assert not drawn, drawn"
+    )
+    return subprocess.run(
+        [sys.executable, "-c", code], stdin=subprocess.DEVNULL, capture_output=True, text=True,
+        cwd=ROOT, check=False, env={**os.environ, **environment},
+    )  # fmt: skip
+
+
+async def test_the_tables_at_an_address_are_printed(tls_den: Den, home: Home) -> None:
+    guest = await tls_den.guest(home, "Bo")
+    create = Create(game="qe", seats=3, title="[/b] ベッド", name="Bo", password="open sesame")
+    code = (await guest.stay.ask(create))["table"]
+    where = str(tls_den.where)
+    printed = await asyncio.to_thread(qe_tables, where)
+    assert printed.returncode == 0, printed.stderr
+    heading, line = printed.stdout.splitlines()
+    assert heading.split() == [
+        "HOST",
+        "ADDRESS",
+        "TABLE",
+        "TITLE",
+        "STAGE",
+        "PLAYERS",
+        "FREE",
+        "LOCK",
+    ]
+    assert line.split() == ["Den", where, code, "[/b]", "ベッド", "lobby", "1/3", "2", "password"]
+    (listed,) = json.loads((await asyncio.to_thread(qe_tables, where, "--json")).stdout)
+    assert listed["host_id"] == guest.welcome.host.id
+    assert listed["fp"] == guest.stay.fingerprint
+    assert (listed["table"], listed["free"], listed["locked"]) == (code, 2, True)
+    invited = parse(listed["invitation"])
+    assert invited == replace(tls_den.where, table=code, fingerprint=listed["fp"])
+    # Looking pins nothing, but an invitation's certificate is checked here too.
+    assert not home.pins.exists()
+    wrong = replace(invited, fingerprint="ab" * 32).invitation
+    refused = await asyncio.to_thread(qe_tables, wrong)
+    assert refused.returncode == 2
+    assert listed["fp"] in refused.stderr
+
+
+async def test_one_address_that_fails_hides_no_other(den: Den, home: Home) -> None:
+    printed = await asyncio.to_thread(qe_tables, str(den.where), "127.0.0.1:1", "--no-tls")
+    assert printed.returncode == 2
+    assert "no table yet" in printed.stdout
+    assert printed.stderr.count("\n") == 1
+    assert "127.0.0.1:1" in printed.stderr
+
+
+def test_where_none_is_found_it_says_so(home: Home) -> None:
+    printed = qe_tables("--wait", "0.2", "--json")
+    assert (printed.returncode, json.loads(printed.stdout)) == (0, [])
+    assert "QE_NO_DISCOVERY" in printed.stderr
+    assert "No host was found" in printed.stderr
+    assert qe_tables("--broker", "http://example.org").returncode == 2
+
+
+# --- Endings ------------------------------------------------------------------------------------
 
 
 def test_a_host_that_is_not_there_is_one_sentence(terminal: Start_, home: Home) -> None:
@@ -171,6 +264,16 @@ def test_a_host_may_run_on_and_is_come_back_to(terminal: Start_, home: Home) -> 
     first.press("\r")
     assert first.status() == 0
     assert "qe host --stop" in first.text
+    told = first.text.rsplit("The host runs on", 1)[1]
+    said = re.search(r"Say aloud:  qe join (\S+)", told)
+    sent = re.search(r"Or send:  qe join '(\S+)'", told.replace("\r\n", "\n"))
+    assert said
+    assert sent
+    invited = parse(sent[1])
+    assert (invited.short, invited.tls) == (said[1], True)
+    assert invited.table
+    assert invited.fingerprint
+    assert "Say aloud:" in first.text.split("\x1b[?1049h", 1)[0], "before the screen is taken"
     assert f"Come back with: qe host --name Ana --port {port}" in first.text
     running = hosting.remembered(home.data / "host")
     assert running is not None
