@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from protocol import frames, qe, text
+from protocol import broker, frames, qe, text
 from protocol.errors import FINAL_BYES, ByeCode, Code
 from protocol.frames import request_frame
 from protocol.messages import AnyBody, Body, Hello, Room, SeatInfo, TableInfo
@@ -52,6 +52,15 @@ def test_goodbyes() -> None:
 def test_what_the_host_says_of_tables(kind: type[msgspec.Struct]) -> None:
     for field in msgspec.structs.fields(kind):
         assert re.search(rf"\b{field.encode_name}\b", PAGE), field.encode_name
+
+
+def test_what_a_broker_is_given() -> None:
+    (row,) = (row for row in _rows(_section("Broker")) if broker.host_topic("<host id>") in row[0])
+    fields = [field.encode_name for field in msgspec.structs.fields(broker.HostCard)]
+    written = re.search(r"`\{(.*)\}`", row[1])
+    assert written is not None
+    assert re.findall(r"(\w+)(?:: \[\w+\])?(?:, |$)", written[1]) == fields
+    assert broker.table_topic("<host id>", "<table>") in _section("Broker")
 
 
 @pytest.mark.parametrize("kind", [qe.Game, qe.You])

@@ -40,7 +40,7 @@ CODES = {
     "bad_message", "bad_text", "unsupported_version", "not_hello", "unknown_table",
     "wrong_password", "table_full", "name_taken", "bad_token", "not_seated", "already_seated",
     "not_host", "not_ready", "already_started", "not_over", "stale", "illegal", "rate_limited",
-    "host_full",
+    "host_full", "not_saved", "internal",
 }  # fmt: skip
 BYES = {
     "bad_frame", "too_large", "hello_timeout", "idle", "slow", "shutting_down", "replaced",
