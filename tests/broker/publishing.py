@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -71,6 +72,13 @@ class Observer:
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
+
+
+LONG = bool(os.environ.get("QE_LONG"))
+
+IN_TIME = 5.0 if LONG else 60.0
+"""Seconds until the list is right, from the broker's first answer; five are promised, on a machine
+that has nothing else to do."""
 
 
 class Publishing:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from aiomqtt import Client
 from mosquitto import USERS, WAIT, Mosquitto
-from publishing import Observer, Publishing, tables_of
+from publishing import IN_TIME, LONG, Observer, Publishing, tables_of
 from wire import Connection
 
 from protocol.broker import read_card
@@ -216,7 +216,7 @@ async def test_a_broker_that_is_away_and_comes_back(
         await everything.until(
             lambda now: tables_of(now.get(host.topic)) == [code] and host.table_topic(code) in now
         )
-        assert time.monotonic() - started < 5
+        assert time.monotonic() - started < IN_TIME
         mosquitto.kill()
         await everything.stop()
         bo, _code = await host.table(name="Bo")
@@ -241,7 +241,7 @@ async def test_a_broker_that_does_not_answer_slows_nobody(
             began = time.monotonic()
             await ana.ask("set", title=f"Title {title}")
             took.append(time.monotonic() - began)
-        assert sorted(took)[100] < 0.05
+        assert sorted(took)[100] < 0.05 or not LONG
         assert host.feed._changed.keys() <= {code}
     finally:
         mosquitto.signal(signal.SIGCONT)

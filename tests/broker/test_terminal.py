@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 from hosting import HostProcess
 from mosquitto import WAIT, Mosquitto
-from publishing import Observer
+from publishing import IN_TIME, LONG, Observer
 from wire import Connection
 
 from qe_tui import hosting
@@ -113,10 +113,10 @@ def test_a_spectator_sees_the_host_go_and_come_back(
     assert "chat" not in keys
     assert "react" not in keys
     host.kill()
-    assert asyncio.run(listed(mosquitto.guests, False)) < 5
+    assert asyncio.run(listed(mosquitto.guests, False)) < IN_TIME
     screen.wait_for("The table's host has gone")
     host.start()
-    assert asyncio.run(listed(mosquitto.guests, True)) < 5
+    assert asyncio.run(listed(mosquitto.guests, True)) < IN_TIME
     screen.wait_for(lambda seen: "has gone" not in seen)
     screen.keys("C-q")
     assert screen.status() == 0
@@ -146,7 +146,7 @@ async def test_a_game_against_computers_is_nobody_elses(
     assert "broker" not in log.read_text()
 
 
-@pytest.mark.skipif(not os.environ.get("QE_LONG"), reason="takes 40 s; QE_LONG=1 runs it")
+@pytest.mark.skipif(not LONG, reason="takes 40 s; QE_LONG=1 runs it")
 async def test_a_host_without_a_word_is_gone_and_comes_back(
     mosquitto: Mosquitto, host: HostProcess, put: Callable[[str, bytes], Awaitable[None]]
 ) -> None:

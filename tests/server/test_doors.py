@@ -14,7 +14,7 @@ import time
 import pytest
 
 from protocol import messages as m
-from server import callers, doors, host, session
+from server import callers, doors, host, outbox, session
 from server.doors import listening
 
 linux = pytest.mark.skipif(
@@ -106,7 +106,7 @@ async def test_handshake_and_hello_have_one_time_together(open_host, monkeypatch
     goodbye = await greeting.end()
     assert goodbye is not None
     assert goodbye.code == "hello_timeout"
-    assert 0.4 < time.monotonic() - start < 5
+    assert time.monotonic() - start > 0.4
     mute.close()
     await running.eventually(lambda: running.host._callers.halves == 0)
 
@@ -156,9 +156,8 @@ async def test_those_who_do_not_read_the_goodbye_are_not_waited_for(open_host, m
     for session_ in running.host._sessions:
         session_._outbox.put_view(bytes(8_000_000))
     await asyncio.sleep(0.1)
-    start = time.monotonic()
-    await running.host.stop()
-    assert time.monotonic() - start < 0.5 + session.GOODBYE_WITHIN
+    async with asyncio.timeout(outbox.STALLED_AFTER * 2 / 3):
+        await running.host.stop()
 
 
 # --- Whole ones -----------------------------------------------------------------------------
@@ -236,7 +235,7 @@ async def test_a_host_that_may_open_no_more_files_waits_until_it_may(
         await ana.bid(7)  # the game goes on
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-    assert time.process_time() - before < 0.25
+    assert time.process_time() - before < 0.3  # it does not spin; of this process alone
     await running.eventually(lambda: running.host._callers.halves == 5)
     assert caplog.text.count("cannot be accepted") == 1
     close(late)

@@ -57,6 +57,9 @@ class Referee:
         self.dealt: Deal | None = None if seed is None else deal(players, seed)
         self.seen = Deal([], [], [""] * players, -1, "")
         self.step = 0
+        self.newcomers: dict[int, int] = {}
+        """Seats that somebody took over, and the step in which that was: until they have bid in
+        it, they are not shown what was bid before them."""
         self.phase = ""
         self.asked: list[int] = []
         self.auctions: list[Auction] = []
@@ -147,6 +150,7 @@ class Referee:
 
     def bid(self, seat: int, amount: int) -> None:
         """A legal bid, as the host has taken it."""
+        self.newcomers.pop(seat, None)
         assert self.bid_is_legal(seat, amount)
         auction = self.auction
         if self.phase == "opening":
@@ -306,7 +310,9 @@ class Referee:
 
     def _own_bid(self, seat: int) -> int | None:
         """The seat's bid as it stands; that of one who is to bid again stands until they have."""
-        return None if self.over else self.auction.standing().get(seat)
+        if self.over or self.newcomers.get(seat) == self.step:
+            return None
+        return self.auction.standing().get(seat)
 
     def _may_bid(self, seat: int) -> Fields | None:
         if seat not in self.asked:

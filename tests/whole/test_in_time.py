@@ -192,6 +192,7 @@ async def test_release(tmp_path: Path) -> None:
         await here.resume(bo)
         await release()
         here.members.remove(bo)
+        referee.newcomers[1] = referee.step
         eve = await here.join("Eve")
         assert eve.seat == 1
         late = await here.connect()
