@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import select
 import signal
 import subprocess
@@ -74,11 +73,6 @@ class HostProcess:
 
     def alive(self) -> bool:
         return self._process is not None and self._process.poll() is None
-
-    def memory(self) -> int:
-        """The bytes that the process has in memory."""
-        pages = int(Path(f"/proc/{self.process.pid}/statm").read_text().split()[1])
-        return pages * os.sysconf("SC_PAGE_SIZE")
 
     def terminate(self) -> int:
         """Asks it to end, and gives its exit status."""

@@ -17,6 +17,7 @@ from typing import Any
 import msgpack
 import pytest
 from audience import differences
+from gauges import memory
 from hosting import HostProcess
 from referee import replayed
 from wire import Connection, GoneError, RefusedError, framed, until
@@ -289,9 +290,9 @@ async def test_one_who_asks_much_and_reads_nothing_is_asked_to_wait(
         await owner.ask("create", game="qe", seats=5, title="A long title" * 3, name="Ana")
     deaf = await Connection.open(host.port, tls=False)
     deaf.stop_reading()
-    before = host.memory()
+    before = memory(host.process.pid)
     await _ask_until_nobody_reads(deaf)
-    assert host.memory() < before + 8_000_000
+    assert memory(host.process.pid) < before + 8_000_000
     for owner in owners:
         await owner.ask("ping")
         await owner.close()
