@@ -4,12 +4,13 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help play test lint types floors check lan crash faults soak bench snapshots picture clean
+.PHONY: help play test lint types floors check long lan crash faults soak bench snapshots picture clean
 
 help:
 	@echo "make play       a table against three computer players"
 	@echo "make test       all tests; says what it skipped and why"
 	@echo "make check      lint, types, floors and tests"
+	@echo "make long       all tests, the long ones too"
 	@echo "make lan        networks of our own, guests by ssh, brokers; as root"
 	@echo "make crash      a host killed 200 times in the middle of games"
 	@echo "make faults     500 faults of the network, 100,000 pieces of junk, readers that are deaf"
@@ -37,6 +38,9 @@ floors: $(VENV)/dev
 	$(BIN)/lint-imports
 
 check: lint types floors test
+
+long: $(VENV)/dev
+	QE_LONG=1 QE_GAMES=60 $(BIN)/pytest -n 3 --dist worksteal
 
 lan: $(VENV)/dev
 	QE_LAN=1 QE_LONG=1 $(BIN)/pytest -n 2 --dist worksteal tests/lan tests/hosting tests/broker

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 from hosting import HostProcess
 from mosquitto import WAIT, Mosquitto
-from publishing import IN_TIME, LONG, Observer
+from publishing import IN_TIME, Observer
 from wire import Connection
 
 from qe_tui import hosting
@@ -146,7 +146,7 @@ async def test_a_game_against_computers_is_nobody_elses(
     assert "broker" not in log.read_text()
 
 
-@pytest.mark.skipif(not LONG, reason="takes 40 s; QE_LONG=1 runs it")
+@pytest.mark.long
 async def test_a_host_without_a_word_is_gone_and_comes_back(
     mosquitto: Mosquitto, host: HostProcess, put: Callable[[str, bytes], Awaitable[None]]
 ) -> None:

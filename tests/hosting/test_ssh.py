@@ -25,11 +25,6 @@ QE = Path(sys.executable).with_name("qe")
 ENVIRONMENT = {"TERM": "xterm-256color", "LC_ALL": "C.UTF-8"}
 
 
-long = pytest.mark.skipif(
-    "QE_LONG" not in os.environ, reason="guests by ssh play on, and have passwords, with QE_LONG=1"
-)
-
-
 def script(number: int, name: str, stage: int | None) -> Bid:
     amount = 10 * number if stage is None else 1_000_000 * number + 1000 * len(name) + 7
     return str(amount), amount
@@ -124,7 +119,7 @@ def test_guests_sit_at_a_table_each_with_files_of_their_own(ways) -> None:
     assert all(list((own / "tokens").glob("*.json")) for own in folders.values())
 
 
-@long
+@pytest.mark.long
 def test_guests_play_and_come_back(ways, tmux, tmp_path) -> None:
     players = {name: ways.seat(name) for name in ("Ana", "Bo")}
     for terminal in players.values():
@@ -360,7 +355,7 @@ def test_a_word_is_the_way_back_for_guests_without_a_key(door, tmp_path) -> None
     assert len(list(door.folder.iterdir())) == 2
 
 
-@long
+@pytest.mark.long
 def test_any_key_will_do_where_it_is_said_so(run_sshd) -> None:
     """The two lines of docs/hosting.md: a guest is the key, and the key need not be known."""
     page = (HOSTING.parent / "hosting.md").read_text()
@@ -375,7 +370,7 @@ def test_any_key_will_do_where_it_is_said_so(run_sshd) -> None:
     assert ana.ssh("-W", f"127.0.0.1:{sshd.port}").returncode == 255
 
 
-@long
+@pytest.mark.long
 def test_guests_with_the_password_alone(run_sshd_for_all, tmux) -> None:
     """An account of its own, as documented."""
     sshd = run_sshd_for_all("let us print", *SHOWING)

@@ -19,7 +19,11 @@ SAID = ["[/b]", "[@click=app.quit]x", "[TODO]", "\x1b]0;pwned\x07", "\u202eabc",
 
 @pytest.mark.parametrize(
     ("names", "size"),
-    [(names, (80, 24)) for names in NAMES] + [(NAMES[2], (120, 40))],
+    [
+        pytest.param(names, (80, 24), marks=[] if number in (0, 2) else [pytest.mark.long])
+        for number, names in enumerate(NAMES)
+    ]
+    + [(NAMES[2], (120, 40))],
 )
 async def test_hostile_names_break_nothing(names: tuple[str, ...], size: tuple[int, int]) -> None:
     play = Play(5, names=names).through(4)

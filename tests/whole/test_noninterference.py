@@ -119,7 +119,13 @@ def bids_of(top: int) -> Any:
 
 @pytest.mark.parametrize(
     ("players", "tls", "notes"),
-    [(3, False, True), (4, True, True), (4, False, False), (5, False, True), (5, True, False)],
+    [
+        (3, False, True),
+        pytest.param(4, True, True, marks=pytest.mark.long),
+        (4, False, False),
+        pytest.param(5, False, True, marks=pytest.mark.long),
+        (5, True, False),
+    ],
 )
 async def test_a_secret_is_told_to_nobody_who_may_not_know_it(
     tmp_path: Path, players: int, tls: bool, notes: bool
