@@ -107,17 +107,3 @@ def test_the_contracts_between_the_floors_are_kept() -> None:
     result = run(str(lint), "--no-cache")
     assert result.returncode == 0, result.stdout
     assert "0 broken" in result.stdout
-
-
-def test_every_module_of_the_host_is_above_the_screens_view() -> None:
-    """What a screen may not import of the host is listed by name: no module may be forgotten."""
-    import tomllib
-
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
-    contracts = {c["name"]: c for c in project["tool"]["importlinter"]["contracts"]}
-    forbidden = set()
-    for contract in contracts.values():
-        if "qe_tui" in contract["source_modules"]:
-            forbidden |= set(contract["forbidden_modules"])
-    modules = {f"server.{path.stem}" for path in (ROOT / "server").glob("[a-z]*.py")}
-    assert modules <= forbidden

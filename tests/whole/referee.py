@@ -310,7 +310,7 @@ class Referee:
 
     def _own_bid(self, seat: int) -> int | None:
         """The seat's bid as it stands; that of one who is to bid again stands until they have."""
-        if self.over or self.newcomers.get(seat) == self.step:
+        if self.over or (self.newcomers.get(seat) == self.step and seat in self.asked):
             return None
         return self.auction.standing().get(seat)
 
