@@ -13,6 +13,9 @@ from collections.abc import Callable, Hashable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 
+MOST_KNOWN = 10_000
+"""Passwords that are known to be right, which cost no slow hash."""
+
 
 def new_token() -> str:
     """A seat's token: 128 random bits, in hex."""
@@ -24,27 +27,27 @@ def token_hash(token: str) -> bytes:
     return hashlib.sha256(token.encode()).digest()
 
 
-async def password_hash(password: str, who: str = "") -> str:
+async def password_hash(password: str, who: str) -> str:
     """How a table's password is kept, for `who` sets it. Slow on purpose, and made in a thread."""
     salt = secrets.token_bytes(16)
-    kept = f"{salt.hex()}:{(await _bench.scrypt(password, salt, who)).hex()}"
-    _recall.learn(password, kept)
+    kept = f"{salt.hex()}:{(await _hashing.scrypt(password, salt, who)).hex()}"
+    _known.learn(password, kept)
     return kept
 
 
-async def password_fits(password: str, kept: str, who: str = "") -> bool:
+async def password_fits(password: str, kept: str, who: str) -> bool:
     """Whether this is the password that was kept as `kept`, which `who` wants to know.
 
     It is slow only until the right one has been seen once since the host was started: guesses
     cost the host nothing, and who knows the password never waits behind those who do not.
     """
-    known = _recall.fits(password, kept)
+    known = _known.fits(password, kept)
     if known is not None:
         return known
     salt, digest = (bytes.fromhex(part) for part in kept.split(":"))
-    fits = hmac.compare_digest(await _bench.scrypt(password, salt, who), digest)
+    fits = hmac.compare_digest(await _hashing.scrypt(password, salt, who), digest)
     if fits:
-        _recall.learn(password, kept)
+        _known.learn(password, kept)
     return fits
 
 
@@ -52,17 +55,16 @@ def _scrypt(password: str, salt: bytes) -> bytes:
     return hashlib.scrypt(password.encode(), salt=salt, n=2**12, r=8, p=1)
 
 
-class _Recall:
+class _KnownPasswords:
     """The passwords that are known to be right, as digests under a key of this process alone."""
 
-    def __init__(self, remembered: int = 10_000) -> None:
+    def __init__(self) -> None:
         self._key = secrets.token_bytes(32)
         self._digests: OrderedDict[str, bytes] = OrderedDict()
-        self._remembered = remembered
 
     def learn(self, password: str, kept: str) -> None:
         self._digests[kept] = self._digest(password)
-        while len(self._digests) > self._remembered:
+        while len(self._digests) > MOST_KNOWN:
             self._digests.popitem(last=False)
 
     def fits(self, password: str, kept: str) -> bool | None:
@@ -77,7 +79,7 @@ class _Recall:
         return hashlib.blake2b(password.encode(), key=self._key, digest_size=32).digest()
 
 
-class _Bench:
+class _HashQueue:
     """Where slow hashes are made: one at a time, in a thread, so that the host stays awake.
 
     Those who ask take turns, and of one's own the newest comes first: a pile of guesses holds up
@@ -85,23 +87,23 @@ class _Bench:
     """
 
     def __init__(self) -> None:
-        self._piles: OrderedDict[str, list[tuple[Future[bytes], str, bytes]]] = OrderedDict()
+        self._waiting: OrderedDict[str, list[tuple[Future[bytes], str, bytes]]] = OrderedDict()
         self._lock = threading.Lock()
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="scrypt")
 
-    async def scrypt(self, password: str, salt: bytes, who: str = "") -> bytes:
+    async def scrypt(self, password: str, salt: bytes, who: str) -> bytes:
         future: Future[bytes] = Future()
         with self._lock:
-            self._piles.setdefault(who, []).append((future, password, salt))
+            self._waiting.setdefault(who, []).append((future, password, salt))
         self._worker.submit(self._make_one)
         return await asyncio.wrap_future(future)
 
     def _make_one(self) -> None:
         with self._lock:
-            who, pile = self._piles.popitem(last=False)
+            who, pile = self._waiting.popitem(last=False)
             future, password, salt = pile.pop()
             if pile:
-                self._piles[who] = pile
+                self._waiting[who] = pile
         if future.set_running_or_notify_cancel():
             try:
                 future.set_result(_scrypt(password, salt))
@@ -109,8 +111,8 @@ class _Bench:
                 future.set_exception(error)
 
 
-_bench = _Bench()
-_recall = _Recall()
+_hashing = _HashQueue()
+_known = _KnownPasswords()
 
 
 @dataclass(slots=True)

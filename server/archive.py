@@ -29,6 +29,8 @@ Stage = Literal["finished", "running", "unfinished", "unknown rules", "unreadabl
 Time = Annotated[int, Meta(ge=0, le=253_402_300_799_999)]
 """Unix milliseconds of the host's clock, up to the year 9999."""
 
+SeatNumber = Annotated[int, Meta(ge=0, le=255)]
+
 
 # --- The exported form ------------------------------------------------------------------------
 
@@ -50,7 +52,7 @@ class Move(_Part, frozen=True):
     """An action as the game's own words have it; amounts are decimal strings."""
 
     at: Time
-    seat: int
+    seat: SeatNumber
     action: dict[str, Any]
 
 
@@ -63,7 +65,7 @@ class Remark(_Part, frozen=True):
     """Chat. `seat` is null for a spectator."""
 
     at: Time
-    seat: int | None
+    seat: SeatNumber | None
     name: str
     text: str
     to: Literal["all", "spectators"]
@@ -82,7 +84,7 @@ class Record(_Part, frozen=True, omit_defaults=True):
     rules: dict[str, Any]
     options: dict[str, Any]
     seats: list[Player]
-    host: int | None
+    host: SeatNumber | None
     seed: str
     commitment: str | None
     started: Time
@@ -115,7 +117,7 @@ class Item:
     winners: list[int] | None = None
     number: int = 0
     """From 1, oldest first."""
-    tale: _Tale | None = field(default=None, repr=False)
+    played: PlayedGame | None = field(default=None, repr=False)
 
     def summary(self) -> dict[str, Any]:
         """What a list says of it: nothing that is secret while the game runs."""
@@ -132,25 +134,25 @@ class Item:
 
     def identity(self) -> Identity | None:
         """What no two games have in common; None for one that cannot be read."""
-        tale = self.tale
-        return None if tale is None else (tale.room.code, tale.at, tale.start.seed)
+        played = self.played
+        return None if played is None else (played.room.code, played.at, played.start.seed)
 
     def record(self, *, chat: bool = False) -> Record | None:
         """The game with all its secrets; None for one that cannot be read."""
-        return None if self.tale is None else self.tale.record(chat=chat)
+        return None if self.played is None else self.played.record(chat=chat)
 
 
-def games_in(db: sqlite3.Connection, games: Mapping[str, Game] = GAMES) -> list[Item]:
+def games_in(db: sqlite3.Connection) -> list[Item]:
     """All games of a journal, oldest first."""
     tables = [table for (table,) in db.execute("SELECT id FROM tables ORDER BY id")]
-    found = [item for table in tables for item in items(*events_of(db, table), games)]
+    found = [item for table in tables for item in items(*events_of(db, table), GAMES)]
     found.sort(key=lambda item: item.started)
     for number, item in enumerate(found, 1):
         item.number = number
     return found
 
 
-class _Tale:
+class PlayedGame:
     """A game on its way through the journal: its start, and what followed."""
 
     def __init__(self, room: Room, at: int, start: ev.Started) -> None:
@@ -165,7 +167,7 @@ class _Tale:
         self.spoken: list[tuple[int, ev.Spoken]] = []
 
     def __repr__(self) -> str:
-        return f"_Tale(at={self.at})"
+        return f"PlayedGame(at={self.at})"
 
     def stage(self) -> Stage:
         if not self.known:
@@ -184,7 +186,7 @@ class _Tale:
             stage=stage,
             players=[seat.name for seat in room.seats],
             winners=list(room.results[-1].winners) if stage == "finished" else None,
-            tale=self,
+            played=self,
         )
 
     def record(self, *, chat: bool) -> Record:
@@ -202,7 +204,7 @@ class _Tale:
             seats=[_player(seat) for seat in room.seats],
             host=self.host,
             seed=self.start.seed,
-            commitment=_commitment(room),
+            commitment=None if room.state is None else room.game.commitment(room.state),
             started=self.at,
             actions=[Move(at=at, seat=a.seat, action=a.action) for at, a in self.acted],
             result=None if last is None else Outcome(totals=last.totals, winners=last.winners),
@@ -222,27 +224,20 @@ def _player(seat: Seat) -> Player:
     return Player(name=seat.name, kind=kind, level=seat.level)
 
 
-def _commitment(room: Room) -> str | None:
-    """What the game told everybody of its seed at the start, where it is of a kind that does."""
-    commitment = getattr(None if room.state is None else room.game.public(room.state),
-                         "commitment", None)  # fmt: skip
-    return commitment if isinstance(commitment, str) else None
-
-
 def items(journal: Journal, whole: bool, games: Mapping[str, Game]) -> Iterator[Item]:
     """The games of one table, and a last item for what cannot be read, where there is such."""
-    told: list[_Tale] = []
+    found: list[PlayedGame] = []
     try:
-        for tale in _tales(journal, games):
-            told.append(tale)
+        for played in _played(journal, games):
+            found.append(played)
     except Exception:  # whatever is wrong with it, the others are listed
         whole = False
-    if not whole and told and told[-1].stage() in {"running", "unknown rules"}:
-        broken = replace(told.pop().item(), stage="unreadable", tale=None)
-        yield from (tale.item() for tale in told)
+    if not whole and found and found[-1].stage() in {"running", "unknown rules"}:
+        broken = replace(found.pop().item(), stage="unreadable", played=None)
+        yield from (played.item() for played in found)
         yield broken
         return
-    yield from (tale.item() for tale in told)
+    yield from (played.item() for played in found)
     if not whole:
         yield _without_a_game(journal, games)
 
@@ -255,40 +250,43 @@ def _without_a_game(journal: Journal, games: Mapping[str, Game]) -> Item:
     return Item(code=first.code, title=first.title, game=first.game, started=at, stage=stage)
 
 
-def _tales(journal: Journal, games: Mapping[str, Game]) -> Iterator[_Tale]:
+def _played(journal: Journal, games: Mapping[str, Game]) -> Iterator[PlayedGame]:
     """Each game as soon as it starts; it goes on while the next one is asked for.
 
+    No time is before the one above it, also where the machine's clock was set back meanwhile.
     Raises ValueError and what a game raises for a journal that cannot be followed.
     """
     room: Room | None = None
-    tale: _Tale | None = None
-    for at, event in journal:
+    played: PlayedGame | None = None
+    at = 0
+    for then, event in journal:
+        at = max(at, then)
         if room is None:
             if not isinstance(event, ev.Opened):
                 raise ValueError("A table's journal begins with its opening.")
             room = opened(event, at, games)
             continue
-        unknown = tale is not None and not tale.known and room.stage == "playing"
+        unknown = played is not None and not played.known and room.stage == "playing"
         if isinstance(event, ev.Started):
             room = _started(room, event, at)
-            tale = _Tale(room, at, event)
-            yield tale
+            played = PlayedGame(room, at, event)
+            yield played
             continue
         if not (unknown and isinstance(event, ev.Acted)):
             room = apply(room, event, at)
-        if tale is None:
+        if played is None:
             continue
         match event:
             case ev.Acted():
-                tale.acted.append((at, event))
+                played.acted.append((at, event))
             case ev.Spoken():
-                tale.spoken.append((at, event))
+                played.spoken.append((at, event))
             case ev.Closed():
-                tale.closed = True
+                played.closed = True
             case ev.Reopened():
-                tale = None
-        if tale is not None and tale.room.stage != "over":
-            tale.room = room
+                played = None
+        if played is not None and played.room.stage != "over":
+            played.room = room
     if room is None:
         raise ValueError("A table's journal has at least one event.")
 

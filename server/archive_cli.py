@@ -177,7 +177,7 @@ def _chosen(found: list[Item], numbers: Sequence[int], *, unfinished: bool) -> l
         item = by_number.get(number)
         if item is None:
             raise Refusal(f"There is no game {number} in the list.")
-        if item.tale is None:
+        if item.played is None:
             raise Refusal(f"Game {number} cannot be read.")
         if item.stage != "finished" and not unfinished:
             why = "follows rules that are not known here, so that nobody can say whether it is over"

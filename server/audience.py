@@ -61,8 +61,8 @@ class Audience:
         return [session for session, its in self._keys.items() if its == key]
 
     def spectators_called(self, name: str) -> list[Session]:
-        """The spectators of that name; those without a name cannot be called."""
-        return [s for s, key in self._keys.items() if not key and name and s.name == name]
+        """The spectators of that name, or with an empty one those who have none."""
+        return [s for s, key in self._keys.items() if not key and s.name == name]
 
     def all_away(self, room: Room) -> None:
         """Nobody is here yet: the host has just come back."""

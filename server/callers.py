@@ -16,9 +16,15 @@ HALF_FINISHED = 512
 milliseconds, so that a hundred players who arrive in the same second are far below it."""
 
 FAIR_SHARE = 8
-"""An address may have this many times as many connections as there are free places. So one alone
-gets no more than 8 of 9 places, 1,777 of 2,000, which is enough for all who sit behind one router;
-somebody at another address still finds a place. Below ten places nothing is kept back."""
+"""An address may have this many times as many connections, or tables, as there are free places. So
+one alone gets no more than 8 of 9 places, 1,777 of 2,000, which is enough for all who sit behind
+one router; somebody at another address still finds a place. Below ten places nothing is kept back.
+"""
+
+
+def may_take(its: int, free: int) -> bool:
+    """Whether an address that has `its` places may take one more of the free ones."""
+    return free > 0 and its <= FAIR_SHARE * free
 
 
 def half_finished(max_connections: int) -> int:
@@ -69,46 +75,45 @@ class Callers:
 
     def __init__(self, max_connections: int) -> None:
         self._most = max_connections
-        self._most_halves = half_finished(max_connections)
-        self._halves: dict[str, dict[Caller, None]] = {}
+        self._most_pending = half_finished(max_connections)
+        self._pending: dict[str, dict[Caller, None]] = {}
         """By origin, oldest first."""
-        self._wholes: Counter[str] = Counter()
+        self._admitted: Counter[str] = Counter()
 
     @property
-    def halves(self) -> int:
-        return sum(map(len, self._halves.values()))
+    def pending(self) -> int:
+        return sum(map(len, self._pending.values()))
 
     @property
-    def wholes(self) -> int:
-        return self._wholes.total()
+    def admitted(self) -> int:
+        return self._admitted.total()
 
     def arrived(self, caller: Caller) -> Caller | None:
         """Counts a newcomer, half-finished as yet. Gives the one that makes room for it, if any:
         the oldest of the origin that has the most, which is counted no more."""
-        leaver = None
-        if self.halves >= self._most_halves:
-            crowd = max(
-                self._halves.values(), key=lambda those: (len(those), -_oldest(those).since)
+        evicted = None
+        if self.pending >= self._most_pending:
+            busiest = max(
+                self._pending.values(), key=lambda those: (len(those), -_oldest(those).since)
             )
-            leaver = _oldest(crowd)
-            self.left(leaver)
-        elif len(self._halves.get(caller.origin, ())) >= self._most_halves * 3 // 4:
-            leaver = _oldest(self._halves[caller.origin])
-            self.left(leaver)
-        self._halves.setdefault(caller.origin, {})[caller] = None
-        return leaver
+            evicted = _oldest(busiest)
+            self.left(evicted)
+        elif len(self._pending.get(caller.origin, ())) >= self._most_pending * 3 // 4:
+            evicted = _oldest(self._pending[caller.origin])
+            self.left(evicted)
+        self._pending.setdefault(caller.origin, {})[caller] = None
+        return evicted
 
     def has_place(self, caller: Caller) -> bool:
         """Whether there is a place for one more whole connection from there."""
-        free = self._most - self.wholes
-        return free > 0 and self._wholes[caller.origin] <= FAIR_SHARE * free
+        return may_take(self._admitted[caller.origin], self._most - self.admitted)
 
     def greeted(self, caller: Caller) -> bool:
         """Makes a half-finished connection a whole one. False where there is no place for it."""
         if not self.has_place(caller):
             return False
         self.left(caller)
-        self._wholes[caller.origin] += 1
+        self._admitted[caller.origin] += 1
         caller.whole = True
         return True
 
@@ -116,13 +121,13 @@ class Callers:
         """Counts a connection no more; it may have been forgotten before."""
         if caller.whole:
             caller.whole = False
-            self._wholes[caller.origin] -= 1
-            if not self._wholes[caller.origin]:
-                del self._wholes[caller.origin]
-        elif caller in (those := self._halves.get(caller.origin, {})):
+            self._admitted[caller.origin] -= 1
+            if not self._admitted[caller.origin]:
+                del self._admitted[caller.origin]
+        elif caller in (those := self._pending.get(caller.origin, {})):
             del those[caller]
             if not those:
-                del self._halves[caller.origin]
+                del self._pending[caller.origin]
 
 
 def _oldest(those: dict[Caller, None]) -> Caller:

@@ -18,8 +18,9 @@ from server.archive_cli import games
 from server.callers import half_finished
 from server.control_cli import ctl
 from server.games.registry import GAMES
-from server.host import STANDING_GAME, Settings, program_version
+from server.host import Settings, program_version
 from server.serving import serve
+from server.standing import STANDING_GAME
 
 EXAMPLES = """
 \b
@@ -54,6 +55,8 @@ FILES_BESIDE = 64
 @click.option("--no-tls", is_flag=True, help="Plain TCP: anybody on the LAN can read the bids.")
 @click.option("--players", type=int, default=0, help="Keep standing tables of that many seats.")
 @click.option("--bots", type=int, default=0, help="Computer players at each standing table.")
+@click.option("--turn-seconds", type=click.IntRange(0, 86_400), default=0, metavar="N",
+              help="The clock of standing tables; 0 is none.")  # fmt: skip
 @click.option("--bot-delay", type=click.FloatRange(0, 3600), default=1.5, metavar="SECONDS",
               help="How long a computer thinks on average; longer over an opening.")  # fmt: skip
 @click.option("--seed", default=None, help="For tests: makes every deal foreseeable.")
@@ -74,6 +77,7 @@ def main(
     no_tls: bool,
     players: int,
     bots: int,
+    turn_seconds: int,
     bot_delay: float,
     seed: str | None,
     max_tables: int,
@@ -91,7 +95,7 @@ def main(
         level=logging.INFO if verbose else logging.WARNING,
         format="%(asctime)s %(levelname)s %(message)s",
     )
-    _check_standing(players, bots)
+    _check_standing(players, bots, turn_seconds)
     if not math.isfinite(bot_delay):
         raise click.BadParameter("is a number of seconds.", param_hint="--bot-delay")
     if seed is not None and not seed.isprintable():
@@ -104,6 +108,7 @@ def main(
         tls=not no_tls,
         players=players,
         bots=bots,
+        turn_seconds=turn_seconds,
         bot_delay=bot_delay,
         seed=seed,
         max_tables=max_tables,
@@ -114,12 +119,13 @@ def main(
     serve(settings)
 
 
-def _check_standing(players: int, bots: int) -> None:
+def _check_standing(players: int, bots: int, turn_seconds: int) -> None:
     fewest, most = GAMES[STANDING_GAME].seats
     if players and not fewest <= players <= most:
         raise click.BadParameter(f"a game has {fewest} to {most} players.", param_hint="--players")
-    if bots and not players:
-        raise click.BadParameter("is for standing tables; give --players too.", param_hint="--bots")
+    for flag, given in (("--bots", bots), ("--turn-seconds", turn_seconds)):
+        if given and not players:
+            raise click.BadParameter("is for standing tables; give --players too.", param_hint=flag)
     if bots < 0 or (players and bots >= players):
         raise click.BadParameter("leave a seat for somebody to join.", param_hint="--bots")
 

@@ -6,6 +6,7 @@ by a line of JSON. Nothing of it holds an amount, a token or a password.
     {"do": "tables"}                                         {"ok": [...]}
     {"do": "announce", "text": TEXT, "table": CODE or null}  {"ok": number of tables}
     {"do": "kick", "table": CODE, "who": SEAT or NAME}       {"ok": null}
+    {"do": "kick", "table": CODE, "who": NAME or "", "spectator": true}
     {"do": "rename", "table": CODE, "who": ..., "name": NAME}
     {"do": "close", "table": CODE}
     {"do": "stop"}                                           the connection ends when the host has
@@ -30,7 +31,7 @@ import msgspec
 from msgspec import Meta
 
 from protocol import text
-from protocol.errors import QEError
+from protocol.errors import Code, QEError, Refused
 from server.host import Host
 from server.safelog import where
 from server.table import Table
@@ -64,6 +65,7 @@ class Announce(_Request, tag="announce"):
 class Kick(_Request, tag="kick"):
     table: _Text
     who: _Text
+    spectator: bool = False
 
 
 class Rename(_Request, tag="rename"):
@@ -92,11 +94,14 @@ class Control:
         self._end = end
         self._path = host.settings.data / SOCKET
         self._server: asyncio.AbstractServer | None = None
+        self._file = 0
+        """The socket's own inode."""
 
     async def start(self) -> None:
         """Opens the socket. Where that cannot be, a line in the log says so."""
         try:
             sock = _bound(self._path)
+            self._file = self._path.lstat().st_ino
             self._server = await asyncio.start_unix_server(self._serve, sock=sock, limit=LINE)
         except (OSError, AttributeError, NotImplementedError) as error:
             why = "there are no Unix sockets here"
@@ -109,7 +114,8 @@ class Control:
         if self._server is not None:
             self._server.close()
             with suppress(OSError):
-                self._path.unlink()
+                if self._path.lstat().st_ino == self._file:
+                    self._path.unlink()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
@@ -125,6 +131,8 @@ class Control:
                 await reader.read()  # until the process ends, or the other side does
         except (OSError, TimeoutError, ValueError):
             pass
+        except asyncio.CancelledError:
+            pass  # the host has ended; asyncio would log a stack for each
         except Exception as error:
             log.error("a request of the owner's failed: %s", where(error))
         finally:
@@ -152,10 +160,12 @@ class Control:
                 return [_described(table) for table in host.tables]
             case Announce():
                 words = text.chat(request.text)
-                tables = host.tables if request.table is None else [host.table(request.table)]
-                for table in tables:
-                    await table.announce(words)
-                return len(tables)
+                if request.table is None:
+                    return await self._announced(words)
+                await host.table(request.table).announce(words)
+                return 1
+            case Kick(spectator=True):
+                await host.table(request.table).kick_spectators(request.who)
             case Kick():
                 await host.table(request.table).kick(request.who)
             case Rename():
@@ -163,6 +173,20 @@ class Control:
             case Close():
                 await host.table(request.table).close()
         return None
+
+    async def _announced(self, words: str) -> int:
+        """At how many tables it was said; one that closes meanwhile is none. Raises Refused."""
+        heard, refusal = 0, None
+        for table in self._host.tables:
+            try:
+                await table.announce(words)
+                heard += 1
+            except Refused as error:
+                if error.code != Code.UNKNOWN_TABLE:
+                    refusal = error
+        if refusal is not None:
+            raise refusal
+        return heard
 
 
 def _described(table: Table) -> dict[str, Any]:

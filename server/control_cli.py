@@ -59,11 +59,18 @@ def announce(data: Path, text: str, table: str | None) -> None:
 
 @ctl.command()
 @click.argument("table")
-@click.argument("who")
+@click.argument("who", required=False)
+@click.option("--spectator", is_flag=True,
+              help="WHO is a spectator's name; without WHO, all who have none go.")  # fmt: skip
 @click.pass_obj
-def kick(data: Path, table: str, who: str) -> None:
-    """Send a player or a spectator away."""
-    ask(data, do="kick", table=_code(table), who=who)
+def kick(data: Path, table: str, who: str | None, spectator: bool) -> None:
+    """Send a player or a spectator away.
+
+    WHO is taken for a seat's number, else for a player's name, else for a spectator's.
+    """
+    if who is None and not spectator:
+        raise click.UsageError("Who is to go? Name a seat's number, a player or a spectator.")
+    ask(data, do="kick", table=_code(table), who=who or "", spectator=spectator)
 
 
 @ctl.command()

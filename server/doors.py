@@ -16,6 +16,7 @@ from collections.abc import Awaitable, Callable
 
 from server import session
 from server.callers import Caller, Callers, origin
+from server.safelog import where
 
 log = logging.getLogger(__name__)
 
@@ -23,7 +24,7 @@ BACKLOG = 1024
 """Connections that the system holds until they are accepted."""
 
 ACCEPT_AGAIN = 0.5
-"""Seconds until the next try where the system has no means for one more connection."""
+"""Seconds until the next try where a connection could not be accepted."""
 
 TRIES = 20
 """How often a free port is looked for that all addresses have in common."""
@@ -78,18 +79,21 @@ class Doors:
         while True:
             try:
                 sock, address = await loop.sock_accept(listening)
+                try:
+                    self._admit(sock, str(address[0]))
+                except BaseException:
+                    sock.close()
+                    raise
+                complained = False
             except ConnectionError:  # the newcomer has gone already
-                sock = None
-            except OSError as error:
-                # Out of files or memory. The newcomers wait in the system's backlog.
+                pass
+            except Exception as error:
+                # Out of files or memory, mostly. The newcomers wait in the system's backlog.
                 if not complained:
-                    log.warning("connections cannot be accepted now: %s", error.strerror)
+                    why = (isinstance(error, OSError) and error.strerror) or where(error)
+                    log.warning("connections cannot be accepted now: %s", why)
                 complained = True
                 await asyncio.sleep(ACCEPT_AGAIN)
-                continue
-            if sock is not None:
-                complained = False
-                self._admit(sock, str(address[0]))
             # `sock_accept` does not yield while others stand in line.
             await asyncio.sleep(0)
 
@@ -97,10 +101,10 @@ class Doors:
         loop = asyncio.get_running_loop()
         now = loop.time()
         caller = Caller(address, origin(address), now, now + session.HELLO_WITHIN)
-        leaver = self._callers.arrived(caller)
-        if leaver is not None:
-            log.info("%s makes room: too many have not said hello", leaver.address)
-            leaver.send_away()
+        evicted = self._callers.arrived(caller)
+        if evicted is not None:
+            log.info("%s makes room: too many have not said hello", evicted.address)
+            evicted.send_away()
         task = loop.create_task(self._come(caller, sock), name="door")
         caller.send_away = task.cancel
         self._coming.add(task)

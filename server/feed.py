@@ -100,13 +100,13 @@ class Feed:
 
     def start(self) -> None:
         """Publishes the host, which listens by now."""
-        self._host.onlookers.append(self._note)
+        self._host.listeners.append(self._note)
         self._task = asyncio.create_task(self._run(), name="broker")
 
     async def stop(self) -> None:
         """Takes back what is published. Takes a moment at most and raises nothing."""
-        if self._note in self._host.onlookers:
-            self._host.onlookers.remove(self._note)
+        if self._note in self._host.listeners:
+            self._host.listeners.remove(self._note)
         self._stopping = True
         self._stirred.set()
         if self._task is not None:
@@ -117,7 +117,7 @@ class Feed:
 
     def _note(self, table: Table) -> None:
         """A table has changed: all that is done about it while the table waits."""
-        with contextlib.suppress(Exception):  # one that could not be opened has no code
+        with contextlib.suppress(Refused):  # one that could not be opened has no code
             self._changed[table.room.code] = None
         self._card_stale = True
         self._stirred.set()

@@ -19,7 +19,7 @@ from protocol import text
 from protocol.errors import ByeCode, Code, MessageError, Refused
 from server import access, requests
 from server import events as ev
-from server.callers import Caller, Callers
+from server.callers import Caller, Callers, may_take
 from server.codes import table_code
 from server.doors import Doors
 from server.games.game import UnknownVersion
@@ -27,15 +27,13 @@ from server.games.registry import GAMES
 from server.room import fold
 from server.safelog import where
 from server.session import Session
+from server.standing import Standing
 from server.store import Journal, Store
-from server.table import Answer, Services, Table
+from server.table import Services, Table
 from server.tls import server_context
+from server.turns import Answer
 
 log = logging.getLogger(__name__)
-
-STANDING_GAME = "qe"
-RETRY_AFTER = 5.0
-"""Seconds until a standing table is tried again that could not be opened."""
 
 SHUT_DOWN_WITHIN = 3.0
 """Seconds that clients have to read their goodbyes."""
@@ -49,11 +47,21 @@ def program_version() -> str:
         return "unknown"
 
 
+def steady_clock() -> Callable[[], int]:
+    """Unix milliseconds: what the machine's clock says now, and from then on what has passed.
+
+    Setting the machine's clock, by hand or by NTP, neither stops a table nor closes one.
+    """
+    start = time.time_ns() - time.monotonic_ns()
+    return lambda: (start + time.monotonic_ns()) // 1_000_000
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """How a host is run. `bot_delay` is the mean thinking time in seconds; `players` is the size
-    of standing tables, 0 for none; `seed`, for tests, makes the deals foreseeable; `broker` is the
-    URL of one, which may hold a password; `bind` None is all of this machine's addresses."""
+    of standing tables, 0 for none, `bots` their computer players and `turn_seconds` their clock, 0
+    for none; `seed`, for tests, makes the deals foreseeable; `broker` is the URL of one, which may
+    hold a password; `bind` None is all of this machine's addresses."""
 
     data: Path
     name: str
@@ -62,6 +70,7 @@ class Settings:
     tls: bool = True
     players: int = 0
     bots: int = 0
+    turn_seconds: int = 0
     bot_delay: float = 1.5
     seed: str | None = field(default=None, repr=False)
     max_tables: int = 500
@@ -74,12 +83,12 @@ class Host:
     """Tables and the connections to them."""
 
     def __init__(self, settings: Settings, now: Callable[[], int] | None = None) -> None:
-        """`now` gives Unix milliseconds. Raises StoreError where the data folder is not to be had,
-        OSError and ssl.SSLError where its certificate is not."""
+        """`now` gives Unix milliseconds and never jumps. Raises StoreError where the data folder
+        is not to be had, OSError and ssl.SSLError where its certificate is not."""
         self.settings = settings
-        self.now = now or (lambda: time.time_ns() // 1_000_000)
+        self.now = now or steady_clock()
         self.failures = access.Rate(burst=10, per_second=0.2)
-        self.penance: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
+        self.guess_locks: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
         """What those wait for, one after the other, who were wrong too often."""
         self.addresses: list[tuple[str, int]] = []
         self._store = Store(settings.data)
@@ -100,9 +109,8 @@ class Host:
         self._sessions: dict[Session, asyncio.Task[None]] = {}
         self._callers = Callers(settings.max_connections)
         self._doors = Doors(self._attend, self._callers, self._tls)
-        self._opening: asyncio.Task[None] | None = None
-        self._running = False
-        self.onlookers: list[Callable[[Table], None]] = []
+        self._standing = Standing(self)
+        self.listeners: list[Callable[[Table], None]] = []
         """Called after each change of what a list of tables shows or a spectator sees."""
         self._services = Services(
             store=self._store,
@@ -112,22 +120,20 @@ class Host:
             next_seed=self._next_seed,
             chat=access.Rate(burst=20, per_second=2),
             changed=self._changed,
+            on_offer=self._standing.is_on_offer,
         )
 
     async def start(self) -> None:
         """Restores the tables, then listens. Raises OSError where it cannot."""
         for number, journal in self._store.tables():
             await self._restore(number, journal)
-        self._running = True
-        self._open_standing()
-        if self._opening is not None:
-            await self._opening
+        await self._standing.start()
         await self._doors.open(self.settings.bind, self.settings.port)
         self.addresses = self._doors.addresses
 
     async def stop(self) -> None:
         """Says goodbye to everybody and closes the journal."""
-        self._running = False
+        self._standing.stop()
         await self._doors.close()
         for session in self._sessions:
             session.bye(ByeCode.SHUTTING_DOWN, "The host is shutting down; the game is kept.")
@@ -138,8 +144,7 @@ class Host:
             session.drop()
             task.cancel()
         await asyncio.gather(*late.values(), return_exceptions=True)
-        if self._opening is not None:
-            await asyncio.gather(self._opening, return_exceptions=True)
+        await self._standing.stopped()
         await asyncio.gather(*(table.stop() for table in self._tables.values()))
         await self._store.close()
 
@@ -173,6 +178,12 @@ class Host:
     def table(self, code: str) -> Table:
         """The table of that code. Raises Refused."""
         table = self._tables.get(code)
+        if code in self._kept_codes:
+            raise Refused(
+                Code.UNKNOWN_TABLE,
+                "kept",
+                "That table is kept, but this version of the host cannot open it.",
+            )
         if table is None or not table.open:
             raise Refused(Code.UNKNOWN_TABLE, "table", "There is no such table.")
         return table
@@ -188,11 +199,11 @@ class Host:
         rules = requests.read_rules(game, body.rules or {})
         password = None
         if body.password:
-            self._check_room()  # before the work, too
+            self._check_room(session.address)  # before the work, too
             password = await access.password_hash(text.password(body.password), session.address)
-        table = self._new_table()
+        table, code = self.new_table(session.address)
         opening = ev.Opened(
-            code=self._register(table),
+            code=code,
             game=body.game,
             size=body.seats,
             title=title,
@@ -200,30 +211,35 @@ class Host:
             rules=rules,
             password=password,
         )
-        try:
-            await table.found([opening], session, name, answer)
-        finally:
-            self._drop_closed()
-        log.info("%s opened table %s", name, opening.code)
+        await table.found([opening], session, name, answer)
+        log.info("%s opened table %s", name, code)
 
     # --- Tables ------------------------------------------------------------------------------
 
-    def _new_table(self) -> Table:
-        self._check_room()
-        table = Table(self._services, self._next_table, None, 0)
+    def new_table(self, opener: str) -> tuple[Table, str]:
+        """A table that is still to be founded, and its code. `opener` is the address that it
+        counts for, empty for the host's own. Raises Refused where there are too many."""
+        self._check_room(opener)
+        table = Table(self._services, self._next_table, None, 0, opener)
         self._next_table += 1
-        return table
-
-    def _check_room(self) -> None:
-        if len(self._tables) >= self.settings.max_tables:
-            raise Refused(Code.HOST_FULL, "tables", "This host has as many tables as it may.")
-
-    def _register(self, table: Table) -> str:
         code = table_code(
             self._random, lambda code: code in self._tables or code in self._kept_codes
         )
         self._tables[code] = table
-        return code
+        return table, code
+
+    def _check_room(self, opener: str) -> None:
+        self._drop_closed()
+        free = self.settings.max_tables - len(self._tables)
+        if free <= 0:
+            raise Refused(Code.HOST_FULL, "tables", "This host has as many tables as it may.")
+        its = sum(table.opener == opener for table in self._tables.values())
+        if opener and not may_take(its, free):
+            raise Refused(
+                Code.HOST_FULL,
+                "share",
+                "From your address as many tables are open as this host lets one address have.",
+            )
 
     async def _restore(self, number: int, journal: Journal | None) -> None:
         try:
@@ -252,51 +268,14 @@ class Host:
 
     def _changed(self, table: Table) -> None:
         self._drop_closed()
-        self._open_standing()
-        for onlooker in self.onlookers:
-            onlooker(table)
+        self._standing.look()
+        for listener in self.listeners:
+            listener(table)
 
     def _drop_closed(self) -> None:
         """Forgets tables that have closed, or that could not be opened."""
         for code in [code for code, table in self._tables.items() if table.ended]:
             del self._tables[code]
-
-    def _open_standing(self) -> None:
-        """Sees to it that there is a standing table with a free seat, where there are to be any."""
-        if not self.settings.players or not self._running:
-            return
-        if self._opening is not None and not self._opening.done():
-            return
-        rooms = [table.room for table in self._tables.values() if table.open]
-        if any(
-            room.standing and room.size == self.settings.players
-            for room in rooms
-            if room.stage == "lobby" and room.first_open() is not None
-        ):
-            return
-        self._opening = asyncio.create_task(self._open_one_standing(), name="standing table")
-
-    async def _open_one_standing(self) -> None:
-        game = GAMES[STANDING_GAME]
-        try:
-            table = self._new_table()
-            code = self._register(table)
-            opening = ev.Opened(
-                code=code,
-                game=game.name,
-                size=self.settings.players,
-                title="",
-                options=m.Options(),
-                rules=requests.read_rules(game, {}),
-                standing=True,
-            )
-            await table.found([opening, *requests.computers(game, self.settings.bots)])
-            log.info("standing table %s is open", code)
-        except Refused as error:
-            log.error("no standing table could be opened: %s", error.code)
-            asyncio.get_running_loop().call_later(RETRY_AFTER, self._open_standing)
-        finally:
-            self._drop_closed()
 
     def _next_seed(self) -> str:
         self._games += 1

@@ -7,7 +7,9 @@ amount.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
+from heapq import merge
+from itertools import pairwise
 from typing import Any
 
 import msgspec
@@ -93,12 +95,12 @@ def _misshapen(error: msgspec.ValidationError, before: str = "") -> ImportRefuse
 # --- Checking ---------------------------------------------------------------------------------
 
 
-def checked(record: Record, games: Mapping[str, Game] = GAMES) -> Journal:
+def checked(record: Record) -> Journal:
     """The journal of a closed table on which this game was played, and nothing else.
 
     Every action is made again, and the result must be the same. Raises ImportRefused.
     """
-    game = games.get(record.game)
+    game = GAMES.get(record.game)
     if game is None:
         raise ImportRefused("Its game is not known here.")
     _check_words(record)
@@ -106,10 +108,10 @@ def checked(record: Record, games: Mapping[str, Game] = GAMES) -> Journal:
     if not fewest <= len(record.seats) <= most:
         raise ImportRefused(f"It has {len(record.seats)} seats; this game has {fewest} to {most}.")
     host = record.host
-    if host is not None and not (
-        0 <= host < len(record.seats) and record.seats[host].kind != "bot"
-    ):
+    if host is not None and not (host < len(record.seats) and record.seats[host].kind != "bot"):
         raise ImportRefused("Its host is no seat that a player has.")
+    _check_seats(record, game)
+    _check_times(record)
     if record.result is None:
         raise ImportRefused("It is not over; only games that are over can be imported.")
     try:
@@ -119,7 +121,7 @@ def checked(record: Record, games: Mapping[str, Game] = GAMES) -> Journal:
         raise ImportRefused(str(error)) from None
     actions = _play(game, record, rules)
     journal = list(_events(record, rules, options, actions))
-    (item,) = items(journal, True, games)
+    (item,) = items(journal, True, GAMES)
     again = item.record(chat=record.chat is not None)
     if again is None or again.result != record.result:
         raise ImportRefused("Its result is not the one that its actions lead to.")
@@ -138,16 +140,34 @@ def _check_words(record: Record) -> None:
         text.title(record.title)
         for seat in record.seats:
             text.name(seat.name)
-            if (seat.kind == "bot") != (seat.level is not None):
-                raise ImportRefused("A computer player has a level, and a human has none.")
-            if seat.level is not None:
-                text.name(seat.level)
         for said in record.chat or ():
             text.chat(said.text)
             if said.name:
                 text.name(said.name)
     except TextError as error:
         raise ImportRefused(f"It has text that is not allowed: {error}") from None
+
+
+def _check_seats(record: Record, game: Game) -> None:
+    """Refuses players whom no table would have had."""
+    names = [requests.HOST_NAME]
+    for seat in record.seats:
+        if any(text.skeleton(seat.name) == text.skeleton(name) for name in names):
+            raise ImportRefused("Its players do not have names of their own.")
+        names.append(seat.name)
+        if (seat.kind == "bot") != (seat.level is not None):
+            raise ImportRefused("A computer player has a level, and a human has none.")
+        if seat.level is not None and seat.level not in game.levels:
+            raise ImportRefused("It has a computer player of a level that is not known here.")
+    if any(s.seat is not None and s.seat >= len(record.seats) for s in record.chat or ()):
+        raise ImportRefused("Its chat has a seat that the table has not.")
+
+
+def _check_times(record: Record) -> None:
+    for parts in (record.actions, record.chat or ()):
+        times = [record.started, *(part.at for part in parts)]
+        if any(then > now for then, now in pairwise(times)):
+            raise ImportRefused("Its times go backwards.")
 
 
 def _play(game: Game, record: Record, rules: dict[str, Any]) -> list[dict[str, Any]]:
@@ -208,8 +228,15 @@ def _events(
     for number, seat in enumerate(record.seats):
         if seat.kind == "stand_in":
             yield start, ev.StoodIn(seat=number)
-    for said in record.chat or ():
-        yield said.at, ev.Spoken(seat=said.seat, name=said.name, text=said.text, to=said.to)
-    for move, action in zip(record.actions, actions, strict=True):
-        yield move.at, ev.Acted(seat=move.seat, action=action)
-    yield max([start, *(move.at for move in record.actions)]), ev.Closed()
+    spoken: Journal = [
+        (said.at, ev.Spoken(seat=said.seat, name=said.name, text=said.text, to=said.to))
+        for said in record.chat or ()
+    ]
+    acted: Journal = [
+        (move.at, ev.Acted(seat=move.seat, action=action))
+        for move, action in zip(record.actions, actions, strict=True)
+    ]
+    end = start
+    for end, event in merge(spoken, acted, key=lambda one: one[0]):
+        yield end, event
+    yield end, ev.Closed()

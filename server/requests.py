@@ -16,7 +16,7 @@ from protocol.errors import Code, MessageError, Refused
 from server import events as ev
 from server.codes import bot_name
 from server.games.game import Game, Malformed
-from server.room import Room, Seat
+from server.room import Room, Seat, apply
 
 HOST_NAME = "host"
 """How the host itself is called in a table's chat; nobody else may be."""
@@ -74,24 +74,29 @@ def check_name(room: Room, name: str, watching: Iterable[str], besides: int | No
 # --- The lobby ------------------------------------------------------------------------------
 
 
-def change(room: Room, seat: int | None, body: m.Set, password: str | None) -> list[ev.AnyEvent]:
-    """What `set` sets. `password` is the hash of the new one, or empty to take it away."""
+def check_may_set(room: Room, seat: int | None) -> None:
+    """Refuses `set` to who may not do it now."""
     _host_in_lobby(room, seat)
+
+
+def change(room: Room, seat: int | None, body: m.Set, password: str | None) -> list[ev.AnyEvent]:
+    """What `set` sets, nothing where all is so already. `password` is the hash of the new one, or
+    empty to take it away."""
+    check_may_set(room, seat)
     if body.seats is not None:
         check_size(room.game, body.seats)
         if body.seats < sum(s.taken for s in room.seats):
             raise Refused(Code.TABLE_FULL, "taken", "More seats than that are taken.")
-    options = None
-    if body.options is not None:
-        options = read_options({**msgspec.to_builtins(room.options), **body.options})
-    rules = None
-    if body.rules is not None:
-        rules = read_rules(room.game, {**room.rules, **body.rules})
-    return [
-        ev.Changed(
-            size=body.seats, title=body.title, password=password, options=options, rules=rules
-        )
-    ]
+    options = read_options({**msgspec.to_builtins(room.options), **(body.options or {})})
+    rules = read_rules(room.game, {**room.rules, **(body.rules or {})})
+    changed = ev.Changed(
+        size=None if body.seats == room.size else body.seats,
+        title=None if body.title == room.title else body.title,
+        password=None if not password and not room.password else password,
+        options=None if options == room.options else options,
+        rules=None if rules == room.rules else rules,
+    )
+    return [] if changed == ev.Changed() else [changed]
 
 
 def move(room: Room, seat: int | None, body: m.Move) -> list[ev.AnyEvent]:
@@ -148,7 +153,8 @@ def start(room: Room, seat: int | None) -> None:
 # --- The game -------------------------------------------------------------------------------
 
 
-def act(room: Room, seat: int | None, body: m.Act) -> ev.Acted:
+def act(room: Room, seat: int | None, body: m.Act) -> list[ev.AnyEvent]:
+    """An action; to do again what one has done already is nothing."""
     number = _seated(seat)
     try:
         action = room.game.action(body.action)
@@ -161,7 +167,8 @@ def act(room: Room, seat: int | None, body: m.Act) -> ev.Acted:
     reason = room.game.why_not(room.state, number, action)
     if reason is not None:
         raise Refused(Code.ILLEGAL, reason.key, reason.message)
-    return ev.Acted(seat=number, action=msgspec.to_builtins(action))
+    acted = ev.Acted(seat=number, action=msgspec.to_builtins(action))
+    return [] if apply(room, acted, room.since) == room else [acted]
 
 
 def pause(room: Room, seat: int | None, body: m.Pause) -> list[ev.AnyEvent]:
@@ -206,15 +213,17 @@ def rematch(room: Room, seat: int | None, away: Away) -> list[ev.AnyEvent]:
 
 
 def reopen(room: Room, away: Away) -> ev.Reopened:
-    """Back to the lobby, with the seats of those who are here and stay."""
-    staying = [
-        number
-        for number, s in enumerate(room.seats)
-        if s.taken
-        and (not s.human or not (number in away or s.stand_in or s.released))
-        and (not room.standing or not s.human or s.keeps)
-    ]
-    return ev.Reopened(seats=staying)
+    """Back to the lobby, with the seats of those who are here and stay; at a standing table, of
+    those who have said so."""
+
+    def stays(number: int, s: Seat) -> bool:
+        if not s.human:
+            return s.taken
+        if s.released:
+            return False
+        return s.keeps if room.standing else not (number in away or s.stand_in)
+
+    return ev.Reopened(seats=[number for number, s in enumerate(room.seats) if stays(number, s)])
 
 
 def say(room: Room, seat: int | None, name: str, spoken: str) -> ev.Spoken:

@@ -31,6 +31,9 @@ class Seat:
     stand_in: bool = False
     released: bool = False
     keeps: bool = False
+    unproven: bool = False
+    """Its holder sat down in the present game and has done nothing since, nor come back by the
+    token: nobody can know that it got there."""
     view: Any = field(default=None, repr=False)
     """For who took the seat over in the present step: the game as it was when the step began,
     with what they have done since. What the holder before them did in it stays unseen till it
@@ -168,14 +171,25 @@ def apply(room: Room, event: ev.AnyEvent, at: int) -> Room:
     """The room after one more event."""
     match event:
         case ev.Joined(seat=seat, name=name, token=token):
-            view = room.begun if room.stage == "playing" else None
-            newcomer = Seat(key=room.next_key, name=name, token=token, view=view)
+            late = room.stage == "playing"
+            newcomer = Seat(
+                key=room.next_key,
+                name=name,
+                token=token,
+                unproven=late,
+                view=room.begun if late else None,
+            )
             room = _with_seat(room, seat, newcomer)
             room = replace(room, next_key=room.next_key + 1)
             return _with_some_host(room)
         case ev.Resumed(seat=seat, used=used, token=token):
             back = replace(
-                room.seats[seat], token=used, next_token=token, stand_in=False, released=False
+                room.seats[seat],
+                token=used,
+                next_token=token,
+                stand_in=False,
+                released=False,
+                unproven=False,
             )
             return _with_some_host(_with_seat(room, seat, back))
         case ev.Left(seat=seat):
@@ -239,7 +253,14 @@ def _left(room: Room, number: int) -> Room:
     if room.stage == "lobby":
         room = _with_seat(room, number, OPEN)
     else:
-        gone = replace(room.seats[number], token=None, next_token=None, released=True, keeps=False)
+        gone = replace(
+            room.seats[number],
+            token=None,
+            next_token=None,
+            released=True,
+            keeps=False,
+            unproven=False,
+        )
         room = _with_seat(room, number, gone)
     return _with_some_host(room)
 
@@ -281,6 +302,9 @@ def _started(room: Room, event: ev.Started, at: int) -> Room:
 
 def _acted(room: Room, number: int, fields: Mapping[str, Any], at: int) -> Room:
     game, seat, action = room.game, room.seats[number], room.game.action(fields)
+    if seat.unproven and not seat.by_computer:
+        seat = replace(seat, unproven=False)
+        room = _with_seat(room, number, seat)
     before = game.step(room.state)
     room = replace(room, state=game.act(room.state, number, action))
     if game.step(room.state) != before:
@@ -336,7 +360,9 @@ def _paused(room: Room, on: bool, at: int) -> Room:
 
 def _reopened(room: Room, keeping: list[int], at: int) -> Room:
     seats = [
-        replace(seat, stand_in=False, released=False, keeps=False) if number in keeping else OPEN
+        replace(seat, stand_in=False, released=False, keeps=False, unproven=False)
+        if number in keeping
+        else OPEN
         for number, seat in enumerate(room.seats)
     ]
     seats += [OPEN] * (room.size - len(seats))

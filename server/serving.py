@@ -106,8 +106,9 @@ async def _serve(settings: Settings, broker: Broker | None) -> None:
     if feed is not None:
         feed.start()
     await ended.wait()
-    await asyncio.gather(*(each.stop() for each in (feed, announcer, host) if each is not None))
     control.stop()
+    await asyncio.gather(*(each.stop() for each in (feed, announcer) if each is not None))
+    await host.stop()  # gives the data folder free, and its files with it
 
 
 def _feed(host: Host, broker: Broker | None) -> Feed | None:

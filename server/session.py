@@ -29,7 +29,8 @@ from server.viewing import VIEW_STEP
 if TYPE_CHECKING:
     from server.callers import Caller
     from server.host import Host
-    from server.table import Result, Table
+    from server.table import Table
+    from server.turns import Result
 
 log = logging.getLogger(__name__)
 
@@ -279,7 +280,7 @@ class Session:
             raise error
         log.info("%s is wrong too often at table %s", self._caller.address, code)
         # One at a time: more connections are no more guesses.
-        lock = self._host.penance.setdefault(who, asyncio.Lock())
+        lock = self._host.guess_locks.setdefault(who, asyncio.Lock())
         async with lock:
             await asyncio.sleep(PATIENCE)
         raise Refused(Code.RATE_LIMITED, "failures", "That was wrong too often; try again later.")

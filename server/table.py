@@ -21,21 +21,19 @@ from protocol.errors import ByeCode, Code, Refused
 from server import access, requests
 from server import events as ev
 from server.audience import Audience
+from server.away import when_away
 from server.computers import Computers
 from server.games.game import Game
 from server.room import Room, apply, opened
 from server.safelog import where
 from server.store import Entry, Store, StoreError
+from server.turns import Answer, Job, Result, Turns
 from server.viewing import table_info
 
 if TYPE_CHECKING:
     from server.session import Session
 
 log = logging.getLogger(__name__)
-
-LOBBY_AWAY = 60_000
-STANDING_RELEASE = 600_000
-"""Milliseconds away after which a lobby's seat is free, and a standing table's seat released."""
 
 RETRY_AFTER = 1000
 """Milliseconds until a table tries again by itself what it could not write to the journal."""
@@ -46,9 +44,7 @@ ALONE_FOR = 24 * 3_600_000
 STOP_WITHIN = 5.0
 """Seconds that a table has for what is in its queue when the host shuts down."""
 
-Result = Mapping[str, Any] | msgspec.Struct
-Answer = Callable[[Result], None]
-Job = Callable[[], Awaitable[Result | None]]
+KICKED = "The owner of the host has sent you away."
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,42 +59,34 @@ class Services:
     chat: access.Rate
     changed: Callable[[Table], None]
     """Called after each change of what a list of tables shows, and when the table has closed."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Turn:
-    """A job in the queue. `done` is what somebody waits for, None for the table's own jobs."""
-
-    job: Job
-    answer: Answer | None = None
-    done: asyncio.Future[None] | None = None
-
-    def succeeded(self, result: Result | None) -> None:
-        if self.answer is not None and result is not None:
-            self.answer(result)
-        if self.done is not None and not self.done.done():
-            self.done.set_result(None)
-
-    def failed(self, error: Exception) -> None:
-        if self.done is None:
-            log.error("in a table's own time: %s", where(error))
-        elif not self.done.done():
-            self.done.set_exception(error)
+    on_offer: Callable[[Table], bool]
+    """Whether this is the standing table that is to stay though nobody is there."""
 
 
 class Table:
     """A table while the host runs. `room` is what its journal tells; the rest is of the moment."""
 
-    def __init__(self, services: Services, number: int, room: Room | None, journaled: int) -> None:
+    def __init__(
+        self,
+        services: Services,
+        number: int,
+        room: Room | None,
+        journaled: int,
+        opener: str = "",
+    ) -> None:
+        """`opener` is the address that opened it, empty where that is not known any more."""
+        self.opener = opener
         self._services = services
         self._number = number
         self._room = room
         self._journaled = journaled
         self._audience = Audience(services.now)
         self._computers = Computers(services.now, services.bot_delay)
-        self._jobs: asyncio.Queue[_Turn] = asyncio.Queue()
+        self._turns = Turns()
         self._timer: asyncio.TimerHandle | None = None
         self._not_before = 0
+        self._clock_stands = False
+        """Whether the running clock is still to be started anew, the host having come back."""
         self._to_retry = False
         self._alone_since = services.now()
         self._stopping = False
@@ -119,6 +107,11 @@ class Table:
         """Whether it has closed, or could not be opened."""
         return self._task.done() or (self._room is not None and self._room.closed)
 
+    @property
+    def deserted(self) -> bool:
+        """Whether nobody sits here or looks on."""
+        return not self._audience and not any(seat.human for seat in self.room.seats)
+
     def info(self) -> m.TableInfo:
         return table_info(self.room, self._audience.spectators)
 
@@ -127,6 +120,10 @@ class Table:
         if not self.open or self.room.password is not None:
             return None
         return self._audience.spectator_view(self.room)
+
+    def look(self) -> None:
+        """Has the table see in its turn whether it is to start or to end."""
+        self._later(self._nothing)
 
     async def stop(self) -> None:
         """Ends the table's task, after the jobs that are in its queue."""
@@ -164,8 +161,8 @@ class Table:
 
         async def job() -> None:
             self._audience.all_away(self.room)
-            if self.room.deadline is not None:
-                await self._commit([ev.Restored()])
+            self._clock_stands = self.room.deadline is not None
+            await self._start_clock()
 
         await self._do(job)
 
@@ -217,15 +214,20 @@ class Table:
         """Everything that one asks at the table where one is."""
         password = None
         if isinstance(body, m.Set) and body.password is not None:
-            password = body.password and await access.password_hash(text.password(body.password))
+            requests.check_may_set(self.room, self._seat_of(session))  # before the work, too
+            password = body.password and await access.password_hash(
+                text.password(body.password), session.address
+            )
 
         async def job() -> Result:
-            if session not in self._audience:
-                raise Refused(Code.NOT_SEATED, "table", "You are at no table.")
-            seat = self.room.seat_of(self.key_of(session))
-            return await self._perform(session, seat, body, password)
+            return await self._perform(session, self._seat_of(session), body, password)
 
         await self._do(job, answer)
+
+    def _seat_of(self, session: Session) -> int | None:
+        if session not in self._audience:
+            raise Refused(Code.NOT_SEATED, "table", "You are at no table.")
+        return self.room.seat_of(self.key_of(session))
 
     async def gone(self, session: Session) -> None:
         """The connection has ended; a seat stays its holder's."""
@@ -268,7 +270,7 @@ class Table:
                 requests.start(room, seat)
                 await self._start()
             case m.Act():
-                await self._commit([requests.act(room, seat, body)])
+                await self._commit(requests.act(room, seat, body))
             case m.Pause():
                 await self._commit(requests.pause(room, seat, body))
             case m.StandIn():
@@ -308,18 +310,30 @@ class Table:
         await self._do(job)
 
     async def kick(self, who: str) -> None:
-        """Sends a player away, by seat number or name, or a spectator. Raises Refused."""
+        """Sends a player away, by seat number or name, or else the spectators of that name.
+        Raises Refused."""
 
         async def job() -> None:
-            removed = "The owner of the host has sent you away."
             watching = self._audience.spectators_called(who)
-            if watching and not requests.is_seated(self.room, who):
-                self._bid_goodbye(watching, ByeCode.REMOVED, removed)
+            if who and watching and not requests.is_seated(self.room, who):
+                self._bid_goodbye(watching, ByeCode.REMOVED, KICKED)
                 return
             left = requests.kick(self.room, who)
             key = self.room.seats[left.seat].key
             await self._commit([left])
-            self._send_away(key, ByeCode.REMOVED, removed)
+            self._send_away(key, ByeCode.REMOVED, KICKED)
+
+        await self._do(job)
+
+    async def kick_spectators(self, name: str) -> None:
+        """Sends the spectators of that name away, or with an empty one those who have none.
+        Raises Refused."""
+
+        async def job() -> None:
+            watching = self._audience.spectators_called(name)
+            if not watching:
+                raise Refused(Code.ILLEGAL, "unknown_spectator", "No such spectator is there.")
+            self._bid_goodbye(watching, ByeCode.REMOVED, KICKED)
 
         await self._do(job)
 
@@ -342,18 +356,16 @@ class Table:
         """Runs a job in its turn, hands its result to `answer`, and raises what it raises."""
         if self._task.done():
             raise _no_table()
-        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._jobs.put_nowait(_Turn(job, answer, done))
-        await done
+        await self._turns.do(job, answer)
 
     def _later(self, job: Job) -> None:
         """Puts a job of the table's own in the queue."""
-        self._jobs.put_nowait(_Turn(job))
+        self._turns.later(job)
 
     async def _work(self) -> None:
         """Works the queue off until the table is closed, or could not be opened."""
         while True:
-            turn = await self._jobs.get()
+            turn = await self._turns.next()
             if self._audience:
                 self._alone_since = self._services.now()
             try:
@@ -370,10 +382,7 @@ class Table:
                 break
         if self._timer is not None:
             self._timer.cancel()
-        while not self._jobs.empty():
-            turn = self._jobs.get_nowait()
-            if turn.done is not None:
-                turn.failed(_no_table())
+        self._turns.refuse(_no_table())
 
     async def _safely(self, deed: Callable[[], Awaitable[None]]) -> None:
         """Does what nobody waits for: a failure is logged, and it is done again later."""
@@ -395,8 +404,8 @@ class Table:
             return
         if self._audience:
             self._alone_since = self._services.now()
-        elif not room.standing and (
-            not any(seat.held for seat in room.seats) or self._services.now() >= self._closes_at()
+        elif not self._services.on_offer(self) and (
+            self._left_behind or self._services.now() >= self._closes_at()
         ):
             await self._shut("Nobody is left at the table.")
 
@@ -411,6 +420,13 @@ class Table:
         self._computers.plan(self.room)
         self._set_timer()
         self._services.changed(self)
+
+    @property
+    def _left_behind(self) -> bool:
+        """Whether nobody can come back who was here. At a standing table computers end the game."""
+        if self.room.standing:
+            return self.room.stage == "lobby" and self.deserted
+        return not any(seat.held or seat.unproven for seat in self.room.seats)
 
     def _closes_at(self) -> int:
         return self._alone_since + ALONE_FOR
@@ -462,7 +478,7 @@ class Table:
     def forget(self, session: Session) -> None:
         """The spectator has gone to another table."""
         self._audience.give_up(session)
-        self._later(self._nothing)
+        self.look()
 
     def _may_come(self, session: Session, only: int | None = None) -> None:
         """Refuses somebody who has a seat, but for one who comes back to the very same."""
@@ -511,14 +527,19 @@ class Table:
             yield self.room.deadline
         if self._to_retry:
             yield self._not_before
-        if not self._audience and not self.room.standing:
+        if not self._audience and not self._services.on_offer(self):
             yield self._closes_at()
         yield from self._computers.due.values()
         for key, since in self._audience.away.items():
             yield from (since + after for after, _ in self._when_away(key))
 
+    def _when_away(self, key: int) -> Iterable[tuple[int, ev.AnyEvent]]:
+        number = self.room.seat_of(key)
+        return () if number is None else when_away(self.room, number, self._audience.away)
+
     async def _tick(self) -> None:
         """Does all that is due by now."""
+        await self._start_clock()
         now = self._services.now()
         if self.room.deadline is not None and self.room.deadline <= now:
             await self._time_is_up()
@@ -529,6 +550,11 @@ class Table:
         for key, since in self._audience.away.items():
             due_events = [event for after, event in self._when_away(key) if since + after <= now]
             await self._commit(due_events[:1])
+
+    async def _start_clock(self) -> None:
+        if self._clock_stands:
+            await self._commit([ev.Restored()])
+            self._clock_stands = False
 
     async def _time_is_up(self) -> None:
         room = self.room
@@ -542,27 +568,6 @@ class Table:
             await self._commit([event])
             if not any(seat.human for seat in self.room.seats):
                 await self._shut("Nobody plays on at this table.")
-
-    def _when_away(self, key: int) -> Iterable[tuple[int, ev.AnyEvent]]:
-        """What happens while a seat's holder is away, and after how many milliseconds."""
-        room = self.room
-        number = room.seat_of(key)
-        if number is None:
-            return
-        seat, patience = room.seats[number], room.options.away_seconds * 1000
-        if room.stage == "lobby":
-            yield LOBBY_AWAY, ev.Left(seat=number)
-        elif room.standing and room.stage == "playing":
-            if not seat.by_computer:
-                yield patience, ev.StoodIn(seat=number)
-            if not seat.released:
-                yield STANDING_RELEASE, ev.Released(seat=number)
-        if room.host == number:
-            here = [s.key for s in room.seats if s.held and s.key not in self._audience.away]
-            if here:
-                heir = room.seat_of(min(here))
-                assert heir is not None
-                yield patience, ev.HostPassed(seat=heir)
 
 
 def _no_table() -> Refused:

@@ -91,6 +91,10 @@ class Game(Protocol):
         """The points by seat of a game that is over."""
         ...
 
+    def commitment(self, state: Any) -> str | None:
+        """What binds everybody to the seed while it is secret, where the game has such."""
+        ...
+
     def public(self, state: Any) -> Struct:
         """What everybody may know."""
         ...

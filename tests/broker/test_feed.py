@@ -222,8 +222,8 @@ async def test_a_broker_that_is_away_and_comes_back(
         bo, _code = await host.table(name="Bo")
         await bo.ask("leave")
     told = [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
+    assert len(told) in (4, 5)
     assert [" back" in line for line in told] == [False, True, False, True, False][: len(told)]
-    assert len(told) >= 4
     assert not any("wörd" in record.getMessage() for record in caplog.records)
 
 

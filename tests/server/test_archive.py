@@ -88,7 +88,7 @@ def test_a_game_that_is_over():
     assert found.result.winners == item.winners
     assert found.commitment == QE.public(QE.new(3, 0, QE.rules(RULES), "a seed", 1, 1)).commitment
     assert found.chat is None
-    assert "a seed" not in repr(item) + repr(found) + repr(found.actions[0]) + repr(item.tale)
+    assert "a seed" not in repr(item) + repr(found) + repr(found.actions[0]) + repr(item.played)
 
 
 def test_the_exported_form_is_what_it_says_it_is():

@@ -52,7 +52,7 @@ def test_an_ipv6_network_is_one_origin(one: str, other: str, same: bool) -> None
 def test_half_finished_ones_are_bounded_and_the_newest_stay() -> None:
     crowd = Crowd(2000)
     come = [crowd.arrive(f"10.0.{n // 200}.{n % 200}") for n in range(2 * HALF_FINISHED)]
-    assert crowd.callers.halves == HALF_FINISHED
+    assert crowd.callers.pending == HALF_FINISHED
     assert crowd.gone == come[:HALF_FINISHED]
 
 
@@ -61,7 +61,7 @@ def test_one_address_makes_room_for_itself() -> None:
     friend = crowd.arrive("10.0.0.1")
     attacker = [crowd.arrive("10.0.0.2") for _ in range(5000)]
     assert friend not in crowd.gone
-    assert crowd.callers.halves <= HALF_FINISHED * 3 // 4 + 1
+    assert crowd.callers.pending <= HALF_FINISHED * 3 // 4 + 1
     assert crowd.gone == attacker[: len(crowd.gone)]
     # There is room for everybody else still, at the cost of nobody or of the attackers.
     others = [crowd.arrive(f"10.1.{n // 200}.{n % 200}") for n in range(300)]
@@ -91,12 +91,12 @@ def test_who_has_left_leaves_a_place_and_nothing_else() -> None:
     people = [crowd.arrive(f"10.0.0.{n % 7}") for n in range(40)]
     for person in people[:20]:
         assert crowd.callers.greeted(person)
-    assert (crowd.callers.wholes, crowd.callers.halves) == (20, 20)
+    assert (crowd.callers.admitted, crowd.callers.pending) == (20, 20)
     for person in [*people, *people]:
         crowd.callers.left(person)
-    assert (crowd.callers.wholes, crowd.callers.halves) == (0, 0)
-    assert not crowd.callers._halves
-    assert not crowd.callers._wholes
+    assert (crowd.callers.admitted, crowd.callers.pending) == (0, 0)
+    assert not crowd.callers._pending
+    assert not crowd.callers._admitted
 
 
 def test_there_is_always_room_for_a_few_handshakes() -> None:

@@ -212,6 +212,9 @@ def test_an_address_that_is_not_ours(address, tmp_path):
         (["--bots", "1"], "--bots"),
         (["--players", "4", "--bots", "4"], "--bots"),
         (["--players", "4", "--bots", "-1"], "--bots"),
+        (["--turn-seconds", "30"], "--turn-seconds"),
+        (["--players", "4", "--turn-seconds", "86401"], "--turn-seconds"),
+        (["--players", "4", "--turn-seconds", "-1"], "--turn-seconds"),
         (["--port", "65536"], "--port"),
         (["--port", "-1"], "--port"),
         (["--port", "http"], "--port"),
@@ -238,7 +241,8 @@ def test_help_and_version():
     result = invoke("--help")
     assert result.exit_code == 0
     for flag in ("--bind", "--port", "--name", "--data", "--no-tls", "--players", "--bots",
-                 "--bot-delay", "--seed", "--max-tables", "--max-connections"):  # fmt: skip
+                 "--turn-seconds", "--bot-delay", "--seed", "--max-tables",
+                 "--max-connections"):  # fmt: skip
         assert flag in result.output
     assert invoke("-h").output == result.output
     assert max(map(len, result.output.splitlines())) <= 80

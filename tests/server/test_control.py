@@ -114,6 +114,40 @@ async def test_who_is_kicked_is_told_so_and_cannot_come_back_with_the_token(runn
     await again.ask(m.Join(table=ana.code, name="Dee"))
 
 
+async def test_an_announcement_reaches_the_others_where_a_table_closes_meanwhile(
+    running, owner, monkeypatch
+):
+    (ana,), (bo,), (cy,) = [await running.table(name) for name in ("Ana", "Bo", "Cy")]
+    gone = running.host.table(bo.code)
+    monkeypatch.setattr(type(running.host), "tables", list(running.host.tables))
+    await gone.close()
+    assert await owner("announce", "Pizza!") == "Said at 2 tables.\n"
+    for peer in (ana, cy):
+        await running.eventually(lambda peer=peer: peer.said)
+
+
+async def test_spectators_are_reached_whatever_they_are_called(running, owner):
+    ana, bo = await running.table("Ana", "Bo")
+    zero, nameless, word, stays = [
+        await running.watcher(ana.code, name) for name in ("0", None, "spectator", "Eve")
+    ]
+    for who, peer in ((["0"], zero), ([], nameless), (["spectator"], word)):
+        await owner("kick", ana.code, *who, "--spectator")
+        goodbye = await peer.end()
+        assert goodbye is not None
+        assert goodbye.code == "removed"
+    for who in (["0"], [], ["Ana"]):
+        said = await owner("kick", ana.code, *who, "--spectator", code=1)
+        assert said == "Error: No such spectator is there.\n"
+    await owner("kick", ana.code, code=2)
+    await owner("kick", ana.code, "", code=1)
+    await owner("kick", ana.code, "0")
+    assert await ana.end() is not None
+    view = await bo.until(lambda view: view.room.spectators == 1)
+    assert view.room.seats[0].kind == "open"
+    assert not stays.ended.is_set()
+
+
 async def test_another_name_is_seen_by_all_and_stays_after_a_restart(open_host, running, owner):
     ana, bo = await running.table("Ana", "Bo")
     assert await owner("rename", ana.code, "Bo", "Robert") == ""
@@ -305,6 +339,17 @@ async def test_the_file_of_a_dead_host_is_replaced_and_goes_with_the_host(runnin
     assert not path.exists()
 
 
+async def test_a_host_that_ends_leaves_the_file_of_the_next_one(running, owner, tmp_path):
+    one = Control(running.host, lambda: None)
+    next_one = Control(running.host, lambda: None)
+    await one.start()
+    await next_one.start()
+    one.stop()
+    assert await owner("tables") == "No table is open.\n"
+    next_one.stop()
+    assert not (tmp_path / "data" / SOCKET).exists()
+
+
 async def test_where_no_socket_can_be_the_host_says_so_and_runs(open_host, tmp_path, caplog):
     running = await open_host(data=tmp_path / ("x" * 100))
     blocked = await open_host(data=tmp_path / "blocked")
@@ -337,6 +382,7 @@ async def test_stop_does_what_a_signal_does_and_waits_for_the_end(tmp_path):
             await process.stdout.readline()
         owner = Owner(tmp_path / "data")
         await owner("tables")
+        _, idle = await asyncio.open_unix_connection(owner.data / SOCKET)
         await owner("stop")
         assert not (tmp_path / "data" / SOCKET).exists()
         assert await owner("tables", code=1) == f"Error: No host runs on {tmp_path / 'data'}.\n"
@@ -345,6 +391,8 @@ async def test_stop_does_what_a_signal_does_and_waits_for_the_end(tmp_path):
         assert process.returncode == 0
         assert b"the owner asks: stop" in errors
         assert b"Traceback" not in errors
+        assert b"ERROR" not in errors
+        idle.close()
     finally:
         if process.returncode is None:
             process.kill()

@@ -106,6 +106,26 @@ def test_what_goes_in_comes_out_the_same(game: tuple[Any, ...]) -> None:
     assert not [event for _, event in checked(without) if isinstance(event, ev.Spoken)]
 
 
+def test_chat_comes_between_the_actions_where_it_was_said() -> None:
+    record = exported()
+    at = record.actions[2].at
+    chat = [
+        msgspec.structs.replace(record.chat[0], at=at + 1, seat=seat, name=name)
+        for seat, name in ((1, "Zoë1"), (None, "host"))
+    ]
+    told = checked(msgspec.structs.replace(record, chat=chat))
+    assert [at for at, _ in told] == sorted(at for at, _ in told)
+    (item,) = items(told, True, GAMES)
+    assert item.record(chat=True).chat == chat
+
+
+def test_a_clock_that_was_set_back_between_two_runs_of_a_host_is_no_hindrance() -> None:
+    told = journal(3, 0, *("human",) * 3)
+    late = [(at - 3_600_000 if n > 12 else at, event) for n, (at, event) in enumerate(told)]
+    (item,) = items(late, True, GAMES)
+    assert checked(item.record(chat=True))
+
+
 def test_how_a_file_may_be_laid_out() -> None:
     one = fields()
     assert len(parse(data(one))) == 1
@@ -180,14 +200,24 @@ def shift(found: dict[str, Any]) -> None:
         ({"commitment": "00" * 32}, "Its commitment is not that of its seed."),
         ({"commitment": None}, "Its commitment is not that of its seed."),
         ({"host": 3}, "Its host is no seat that a player has."),
-        ({"host": -1}, "Its host is no seat that a player has."),
+        ({"host": -1}, "Expected `int` >= 0"),
         ({"host": 1}, "Action 1 is not allowed. Only the auctioneer bids now"),
         ({"seats": []}, "It has 0 seats; this game has 3 to 5."),
         ({"chat__0__text": "\x9b2J"}, "text that is not allowed: A chat message"),
         ({"chat__0__name": "\x9b2J"}, "text that is not allowed: A name"),
         ({"actions__2__seat": 77}, "Action 3 is not allowed. There is no such seat"),
-        ({"actions__2__seat": -1}, "Action 3 is not allowed. There is no such seat"),
-        ({"actions__2__seat": 10**30}, "Action 3 is not allowed. There is no such seat"),
+        ({"actions__2__seat": -1}, "Expected `int` >= 0"),
+        ({"actions__2__seat": 10**30}, "Expected `int` <= 255|out of range"),
+        ({"actions__2__at": START - 1}, "Its times go backwards."),
+        ({"actions__2__at": 0}, "Its times go backwards."),
+        ({"actions__2__at": -1}, "Expected `int` >= 0"),
+        ({"chat__0__at": START - 1}, "Its times go backwards."),
+        ({"chat__0__seat": 3}, "Its chat has a seat that the table has not."),
+        ({"chat__0__seat": 2**80}, "Expected `int` <= 255|out of range"),
+        ({"seats__1__name": "host"}, "Its players do not have names of their own."),
+        ({"seats__1__name": "Zoë0"}, "Its players do not have names of their own."),
+        ({"seats__1__name": "ZOË0"}, "Its players do not have names of their own."),
+        ({"seats__1__kind": "bot", "seats__1__level": "zzz"}, "of a level that is not known here"),
         (
             {"actions__0__action": {"kind": "bid", "amount": "0"}},
             "Action 1 is not allowed. An open",
@@ -218,7 +248,7 @@ def test_a_game_that_is_wrong_is_refused_in_a_sentence(change: dict[str, Any], w
         shift,
         lambda found: found["actions"].pop(),
         lambda found: found["actions"].append(found["actions"][-1]),
-        lambda found: found["actions"].reverse(),
+        lambda found: found["actions"].insert(0, found["actions"].pop(1)),
     ],
 )
 def test_nor_is_one_taken_whose_actions_were_meddled_with(
@@ -226,5 +256,7 @@ def test_nor_is_one_taken_whose_actions_were_meddled_with(
 ) -> None:
     found = fields()
     change(found)
+    for number, action in enumerate(found["actions"]):
+        action["at"] = START + number
     with pytest.raises(ImportRefused, match=r"is not allowed|lead to the end"):
         checked(parse(data(found))[0])

@@ -213,6 +213,20 @@ def test_what_is_not_set_stays() -> None:
     (event,) = requests.change(now, HOST, m.Set(rules={"notes": False}), None)
     now = room.apply(now, event, 0)
     assert now.rules == {"notes": False, "first": "host"}
+
+
+def test_to_set_what_is_so_already_is_nothing() -> None:
+    now = lobby()
+    for body in (m.Set(), m.Set(title=now.title, seats=now.size, password=""),
+                 m.Set(options={}, rules={}), m.Set(options={"away_seconds": 60}),
+                 m.Set(rules={"notes": True})):  # fmt: skip
+        password = body.password
+        assert requests.change(now, HOST, body, password) == []
+    assert requests.change(now, HOST, m.Set(title="new", seats=now.size), None) == [
+        ev.Changed(title="new")
+    ]
+    locked = room.apply(now, ev.Changed(password="a hash"), 0)
+    assert requests.change(locked, HOST, m.Set(password=""), "") == [ev.Changed(password="")]
     assert (now.title, now.size, now.password) == ("", 4, None)
 
 
@@ -281,8 +295,15 @@ def test_what_may_not_be_done_in_a_game() -> None:
         assert refusal(requests.act, now, seat, body) == expected
     for there in (lobby(), over()):
         assert refusal(requests.act, there, 0, m.Act(step=1, action=bid)) == ("stale", "no_game")
-    acted = requests.act(now, first, m.Act(step=1, action=bid))
+    (acted,) = requests.act(now, first, m.Act(step=1, action=bid))
     assert acted.action == bid
+    now = room.apply(now, acted, 0)
+    other = next(seat for seat in range(3) if seat != first)
+    sealed = m.Act(step=2, action={"kind": "bid", "amount": "7"})
+    (acted,) = requests.act(now, other, sealed)
+    now = room.apply(now, acted, 1)
+    assert requests.act(now, other, sealed) == []
+    assert requests.act(now, other, m.Act(step=2, action={"kind": "bid", "amount": "8"}))
 
 
 def test_standing_in_takes_its_time() -> None:
@@ -325,7 +346,8 @@ def test_who_stays_for_another_game() -> None:
     standing = over("Ana", "Bo", "Cy", "Adam.", standing=True)
     assert requests.reopen(standing, {}).seats == [3]
     kept = with_seat(with_seat(standing, 0, keeps=True), 1, keeps=True)
-    assert requests.reopen(kept, {0: 5}).seats == [1, 3]
+    assert requests.reopen(kept, {0: 5}).seats == [0, 1, 3]
+    assert requests.reopen(with_seat(kept, 0, released=True), {}).seats == [1, 3]
 
 
 def test_whose_chat_is_for_whom() -> None:

@@ -273,9 +273,9 @@ class Tables(RuleBasedStateMachine):
         for seat, amount in zip(QE.waiting(state), amounts * 5, strict=False):
             step = QE.step(self.room.state)
             body = m.Act(step=step, action={"kind": "bid", "amount": amount})
-            self.happen(*self.allowed(lambda seat=seat, body=body: [
-                requests.act(self.room, seat, body)
-            ]))  # fmt: skip
+            self.happen(
+                *self.allowed(lambda seat=seat, body=body: requests.act(self.room, seat, body))
+            )
 
     @precondition(lambda self: self.room.stage == "playing")
     @rule(most=st.sampled_from([1, 10, 100]))

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from typing import Any
 
 from protocol import messages as m
-from protocol.errors import ByeCode
-from server import table as tables
+from server import away
 
 CLOCK = {"turn_seconds": 30}
 
@@ -330,130 +328,5 @@ async def test_a_table_starts_by_itself_when_full_where_that_was_asked(running):
         await person.until(lambda view: view.room.stage == "playing")
 
 
-# --- Standing tables ------------------------------------------------------------------------
-
-
-async def test_a_standing_table_starts_when_full_and_another_opens(open_host, clock):
-    running = await open_host(players=3, bots=1, bot_delay=0)
-    ana, bo = await running.peer(), await running.peer()
-    (info,) = (await ana.ask(m.Tables()))["tables"]
-    assert info["standing"]
-    assert (info["taken"], info["free"], info["bots"]) == (1, 2, 1)
-    code = info["table"]
-    await ana.ask(m.Join(table=code, name="Ana"))
-    view = await ana.until(lambda view: True)
-    assert view.room.host is None
-    for body in (m.Start(), m.AddBot(), m.Set(title="mine"), m.Remove(seat=0)):
-        assert await ana.refused(body) == ("not_host", "host")
-    await bo.ask(m.Join(table=code, name="Bo"))
-    await ana.until(lambda view: view.room.stage == "playing")
-    listed = await running.listed(lambda tables: len(tables) > 1)
-    assert [(t["table"] == code, t["stage"]) for t in listed] == [
-        (True, "playing"), (False, "lobby"),
-    ]  # fmt: skip
-
-
-async def standing_game(running: Any, *names: str) -> list[Any]:
-    people = [await running.peer() for _ in names]
-    (info,) = (await people[0].ask(m.Tables()))["tables"]
-    for person, name in zip(people, names, strict=True):
-        await person.ask(m.Join(table=info["table"], name=name))
-    for person in people:
-        await person.until(lambda view: view.room.stage == "playing")
-    return people
-
-
-async def test_who_keeps_a_seat_plays_the_next_game_of_a_standing_table(open_host, clock):
-    running = await open_host(players=3)
-    ana, bo, cy = await standing_game(running, "Ana", "Bo", "Cy")
-    assert await ana.refused(m.Rematch()) == ("not_over", "not_over")
-    await running.play_out(ana, bo, cy)
-    view = ana.view
-    assert view.room.stage == "over"
-    assert view.room.deadline == view.room.since + 45_000
-    await ana.ask(m.Rematch())
-    await ana.ask(m.Rematch())
-    await cy.ask(m.Rematch())
-    view = await bo.until(lambda view: view.room.seats[2].keeps)
-    assert [seat.keeps for seat in view.room.seats] == [True, False, True]
-    cy.drop()
-    await ana.until(lambda view: not view.room.seats[2].connected)
-    clock.skip(44)
-    assert (await ana.turn()).room.stage == "over"
-    clock.skip(1.1)
-    view = await ana.until(lambda view: view.room.stage == "lobby")
-    assert [seat.name for seat in view.room.seats] == ["Ana", "", ""]
-    assert (await bo.until(lambda view: view.room.stage == "lobby")).room.me is None
-    assert not any(seat.keeps for seat in view.room.seats)
-
-
-async def test_a_standing_table_that_nobody_keeps_closes(open_host, clock):
-    running = await open_host(players=3)
-    ana, bo, cy = await standing_game(running, "Ana", "Bo", "Cy")
-    await running.play_out(ana, bo, cy)
-    clock.skip(45.1)
-    for person in (ana, bo, cy):
-        goodbye = await person.end()
-        assert goodbye is not None
-        assert goodbye.code == ByeCode.TABLE_CLOSED
-    late = await running.peer()
-    (info,) = (await late.ask(m.Tables()))["tables"]
-    assert info["stage"] == "lobby"
-
-
-async def test_away_at_a_standing_table(open_host, clock):
-    running = await open_host(players=3, bot_delay=0)
-    ana, bo, cy = await standing_game(running, "Ana", "Bo", "Cy")
-    bo.drop()
-    await ana.until(lambda view: not view.room.seats[1].connected)
-    clock.skip(59)
-    assert kinds(await ana.turn())[1] == "human"
-    clock.skip(1.1)
-    await ana.until(lambda view: kinds(view)[1] == "stand_in")
-    assert not (await ana.turn()).room.seats[1].released
-    for _ in range(18):
-        clock.skip(30)
-        await ana.turn()
-        await cy.turn()
-    await ana.until(lambda view: view.room.seats[1].released)
-    for _ in range(3):
-        clock.skip(1)
-        await ana.turn()
-    with sqlite3.connect(running.host.settings.data / "journal.sqlite3") as db:
-        happened = [json.loads(event)["event"] for (event,) in db.execute(
-            'SELECT event FROM events WHERE "table" = 1')]  # fmt: skip
-    db.close()
-    assert (happened.count("stood_in"), happened.count("released")) == (1, 1)
-    dee = await running.peer()
-    assert (await dee.ask(m.Join(table=ana.code, name="Dee")))["seat"] == 1
-    assert kinds(await ana.turn()) == ["human"] * 3
-
-
-async def test_a_standing_table_that_could_not_open_opens_later(open_host, clock):
-    running = await open_host(players=3, max_tables=1)
-    ana, bo, cy = await standing_game(running, "Ana", "Bo", "Cy")
-    assert len((await ana.ask(m.Tables()))["tables"]) == 1
-    await running.play_out(ana, bo, cy)
-    clock.skip(45.1)
-    await ana.end()
-    await running.listed(lambda tables: [t["stage"] for t in tables] == ["lobby"])
-
-
-async def test_standing_tables_come_back_as_they_were(open_host, clock):
-    first = await open_host(players=3)
-    ana, bo, cy = await standing_game(first, "Ana", "Bo", "Cy")
-    await first.play_out(ana, bo, cy)
-    await ana.ask(m.Rematch())
-    before = {t["table"]: t for t in (await ana.ask(m.Tables()))["tables"]}
-    await first.stop()
-    second = await open_host(players=3)
-    late = await second.peer()
-    assert {t["table"]: t for t in (await late.ask(m.Tables()))["tables"]} == before
-    await late.ask(m.Resume(table=ana.code, token=ana.token))
-    clock.skip(45.1)
-    view = await late.until(lambda view: view.room.stage == "lobby")
-    assert [seat.name for seat in view.room.seats] == ["Ana", "", ""]
-
-
 async def test_minutes_are_as_documented():
-    assert (tables.LOBBY_AWAY, tables.STANDING_RELEASE) == (60_000, 600_000)
+    assert (away.LOBBY_AWAY, away.STANDING_RELEASE) == (60_000, 600_000)

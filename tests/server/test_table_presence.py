@@ -154,6 +154,60 @@ async def test_a_name_finds_its_own_released_seat_and_is_confusable_with_no_othe
     assert [t["free"] for t in await running.listed()] == [0]
 
 
+async def test_a_seat_whose_token_may_never_have_arrived_is_released_again(running, clock):
+    ana, bo, cy = await running.game("Ana", "Bo", "Cy")
+    for leaving in (bo, cy):
+        await leaving.ask(m.Leave())
+    zed, dee = await running.peer(), await running.peer()
+    await zed.ask(m.Join(table=ana.code, name="Zed"))
+    await dee.ask(m.Join(table=ana.code, name="Dee"))
+    await ana.bid(100)
+    await dee.until(lambda view: view.game["step"] == 2)
+    await dee.bid(7)
+    await gone(ana, 1, zed)
+    await gone(ana, 2, dee)
+    clock.skip(60.1)
+    await ana.until(lambda view: view.room.seats[1].released)
+    # Who has played can come back, and is waited for.
+    assert not (await ana.turn()).room.seats[2].released
+    # Nothing is lost to one who has the token all the same.
+    again = await running.peer()
+    await again.ask(m.Resume(table=ana.code, token=zed.token))
+    await gone(ana, 1, again)
+    clock.skip(60.1)
+    assert not (await ana.turn()).room.seats[1].released
+
+
+async def test_a_table_waits_for_whom_it_gave_a_seat_last(running, clock):
+    ana, bo, cy = await running.game("Ana", "Bo", "Cy")
+    zed = await running.peer()
+    await bo.ask(m.Leave())
+    await zed.ask(m.Join(table=ana.code, name="Zed"))
+    for leaving in (cy, ana):
+        await leaving.ask(m.Leave())
+        leaving.drop()
+    bo.drop()
+    zed.drop()
+    await running.eventually(lambda: not the_table(running, zed.code)._audience)
+    clock.skip(60.1)
+    await running.listed(lambda tables: tables[0]["free"] == 3)
+    again = await running.peer()
+    await again.ask(m.Resume(table=zed.code, token=zed.token))
+    await again.until(lambda view: kinds(view)[1] == "human")
+
+
+async def test_a_table_closes_when_a_newcomer_leaves_who_was_the_last(running):
+    people = await running.game("Ana", "Bo", "Cy")
+    zed = await running.peer()
+    await people[1].ask(m.Leave())
+    await zed.ask(m.Join(table=people[0].code, name="Zed"))
+    for leaving in (people[0], people[2], zed):
+        await leaving.ask(m.Leave())
+    for person in people:
+        person.drop()
+    await running.listed(lambda tables: not tables)
+
+
 async def test_a_seat_that_was_left_is_played_by_a_computer_already(running):
     ana, bo, _ = await running.game("Ana", "Bo", "Cy", options=AT_ONCE)
     await bo.ask(m.Leave())

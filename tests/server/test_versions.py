@@ -87,6 +87,9 @@ class Counting:
     def totals(self, state: State) -> tuple[int, ...]:
         return tuple(sum(state.counted[seat :: state.seats]) for seat in range(state.seats))
 
+    def commitment(self, state: State) -> None:
+        return None
+
     def public(self, state: State) -> Struct:
         return state
 
@@ -187,7 +190,8 @@ async def test_a_game_of_unknown_rules_is_kept_and_listed_and_not_resumed(
     assert [table["table"] for table in await second.listed()] == [eve.code]
     peer = await second.peer()
     resume = m.Resume(table=old[0].code, token=old[0].token)
-    assert (await peer.refused(resume))[0] == "unknown_table"
+    for request in (resume, m.Join(table=old[0].code, name="Cy"), m.Watch(table=old[0].code)):
+        assert await peer.refused(request) == ("unknown_table", "kept")
     # Its code is not given to another table, though there is no other word left.
     (cy,) = await second.table("Cy", game="counting", seats=2)
     assert cy.code not in {old[0].code, eve.code, ""}

@@ -18,7 +18,7 @@ from randomplay import play
 from referee import Referee, replayed
 from wire import Connection, framed, until
 
-from server import access, room, session, table
+from server import access, away, room, session
 
 Fields = dict[str, Any]
 NAMES = ("Ana", "Bo", "Cy", "Dee", "Eve")
@@ -218,7 +218,7 @@ async def test_the_hosts_role_passes(tmp_path: Path) -> None:
 
 
 async def test_a_seat_away_from_the_lobby(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(table, "LOBBY_AWAY", 300)
+    monkeypatch.setattr(away, "LOBBY_AWAY", 300)
     async with host_here(tmp_path) as host:
         here = await _table(host, 3)
         bo = here.at(1)

@@ -69,6 +69,9 @@ class _QE:
     def totals(self, state: State) -> tuple[int, ...]:
         return tuple(standing.total for standing in views.ending(state).standings)
 
+    def commitment(self, state: State) -> str:
+        return state.commitment
+
     def public(self, state: State) -> qe.Game:
         return views.public(state)
 
