@@ -194,7 +194,7 @@ def _described(table: Table) -> dict[str, Any]:
     info: dict[str, Any] = msgspec.to_builtins(table.info())
     seats = [
         {"seat": number, "name": seat.name, "kind": seat.kind}
-        for number, seat in enumerate(table.room.seats)
+        for number, seat in enumerate(table.room.seats, 1)
     ]
     return info | {"players": seats}
 

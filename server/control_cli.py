@@ -18,6 +18,8 @@ from server.control import SOCKET
 ANSWER_WITHIN = 30.0
 """Seconds."""
 
+_PLAYED_BY = {"bot": " (computer)", "stand_in": " (a computer plays)"}
+
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--data", type=click.Path(file_okay=False, path_type=Path), default=None,
@@ -26,7 +28,8 @@ ANSWER_WITHIN = 30.0
 def ctl(context: click.Context, data: Path | None) -> None:
     """Look after the host that runs on this machine.
 
-    Only who started it may, and root. TABLE is a table's code; WHO a seat's number or a name.
+    Only who started it may, and root. TABLE is a table's code; WHO a seat's number, from 1, or a
+    name.
     """
     if data is not None:
         context.obj = data
@@ -145,7 +148,7 @@ def _read(line: bytes) -> dict[str, Any]:
 def _line(table: dict[str, Any]) -> str:
     """A table as a line of text."""
     seats = [
-        f"{seat['seat']} {printable(seat['name'])}" + (" (computer)" * (seat["kind"] == "bot"))
+        f"{seat['seat']} {printable(seat['name'])}" + _PLAYED_BY.get(seat["kind"], "")
         for seat in table["players"]
         if seat["kind"] != "open"
     ]

@@ -108,6 +108,7 @@ def _check(path: Path) -> None:
     try:
         if not _is_there(path):
             return
+        _keep_private(path)
         before = wal.Index.of(path)
         if _size(path, "-journal"):
             with closing(sqlite3.connect(_uri(path, "rw"), uri=True)) as db:
@@ -127,6 +128,16 @@ def _check(path: Path) -> None:
         raise StoreError(f"The journal {path} cannot be read: {error.strerror}.") from None
     if wal.is_damaged(path, page, before, after):
         raise _NoJournal("lacks what its write-ahead log should hold, which is damaged")
+
+
+def _keep_private(path: Path) -> None:
+    """Takes everybody else's rights away: a copy that was put back may have more than the file
+    had. Raises OSError where that is not allowed."""
+    for end in ("", *_BESIDE):
+        with suppress(FileNotFoundError):
+            file = _beside(path, end)
+            if file.stat().st_mode & 0o077:
+                file.chmod(0o600)
 
 
 def _is_there(path: Path) -> bool:

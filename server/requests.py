@@ -250,7 +250,7 @@ def rename(room: Room, who: str, name: str, watching: Iterable[str] = ()) -> ev.
 
 
 def seat_called(room: Room, who: str) -> int:
-    """The taken seat of that number or that name. Raises Refused."""
+    """The taken seat of that number, from 1 as on the screens, or of that name. Raises Refused."""
     seat = _called(room, who)
     if seat is None:
         raise Refused(Code.ILLEGAL, "unknown_seat", "Nobody of that name or seat number is there.")
@@ -263,7 +263,7 @@ def is_seated(room: Room, who: str) -> bool:
 
 
 def _called(room: Room, who: str) -> int | None:
-    taken = {str(number): number for number, seat in enumerate(room.seats) if seat.taken}
+    taken = {str(number + 1): number for number, seat in enumerate(room.seats) if seat.taken}
     names = {room.seats[number].name: number for number in taken.values()}
     return (names | taken).get(who)
 

@@ -88,7 +88,7 @@ class Room:
     next_step: int = 1
     state: Any = field(default=None, repr=False)
     begun: Any = field(default=None, repr=False)
-    """The game as it was when its present step began."""
+    """The game as it was when its present step began, with what has been done since in public."""
     seed: str = field(default="", repr=False)
     paused: bool = False
     since: int = 0
@@ -311,6 +311,8 @@ def _acted(room: Room, number: int, fields: Mapping[str, Any], at: int) -> Room:
         return _stepped(room, at)
     if seat.view is not None:
         room = _with_seat(room, number, replace(seat, view=game.act(seat.view, number, action)))
+    if not game.secret(action):
+        room = replace(room, begun=game.act(room.begun, number, action))
     return room
 
 

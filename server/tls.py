@@ -25,6 +25,8 @@ def server_context(folder: Path) -> tuple[ssl.SSLContext, str]:
     certificate, key = folder / CERTIFICATE, folder / KEY
     if not (certificate.exists() and key.exists()):
         _make(certificate, key)
+    elif key.stat().st_mode & 0o077:
+        key.chmod(0o600)  # a copy that was put back
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.load_cert_chain(certificate, key)

@@ -71,6 +71,10 @@ class Game(Protocol):
         """Why the seat may not do this now, or None where it may."""
         ...
 
+    def secret(self, action: Struct) -> bool:
+        """Whether others must not know before the step is over what was done, only that it was."""
+        ...
+
     def act(self, state: Any, seat: int, action: Struct) -> Any:
         """The state after the action. Raises Illegal where `why_not` has a reason."""
         ...

@@ -71,7 +71,7 @@ async def test_tables_are_listed_with_who_sits_there(running, owner):
     ana, bo = await running.table("Ana", "Bo", title="[red]Friday[/]", password=CANARY)
     await ana.ask(m.AddBot())
     out = await owner("tables")
-    assert out.startswith(f"{ana.code}  lobby  3 of 3  locked  [red]Friday[/]  0 Ana, 1 Bo, 2 ")
+    assert out.startswith(f"{ana.code}  lobby  3 of 3  locked  [red]Friday[/]  1 Ana, 2 Bo, 3 ")
     assert out.endswith("(computer)\n")
     (table,) = json.loads(await owner("tables", "--json"))
     assert table["table"] == ana.code
@@ -102,7 +102,7 @@ async def test_an_announcement_is_chat_of_the_host(running, owner):
 async def test_who_is_kicked_is_told_so_and_cannot_come_back_with_the_token(running, owner):
     ana, bo, cy = await running.game("Ana", "Bo", "Cy")
     watcher = await running.watcher(ana.code, "Eve")
-    for who, peer in (("Bo", bo), (str(cy.me), cy), ("Eve", watcher)):
+    for who, peer in (("Bo", bo), (str(cy.me + 1), cy), ("Eve", watcher)):
         assert await owner("kick", ana.code, who) == ""
         goodbye = await peer.end()
         assert goodbye is not None
@@ -128,20 +128,20 @@ async def test_an_announcement_reaches_the_others_where_a_table_closes_meanwhile
 
 async def test_spectators_are_reached_whatever_they_are_called(running, owner):
     ana, bo = await running.table("Ana", "Bo")
-    zero, nameless, word, stays = [
-        await running.watcher(ana.code, name) for name in ("0", None, "spectator", "Eve")
+    one, nameless, word, stays = [
+        await running.watcher(ana.code, name) for name in ("1", None, "spectator", "Eve")
     ]
-    for who, peer in ((["0"], zero), ([], nameless), (["spectator"], word)):
+    for who, peer in ((["1"], one), ([], nameless), (["spectator"], word)):
         await owner("kick", ana.code, *who, "--spectator")
         goodbye = await peer.end()
         assert goodbye is not None
         assert goodbye.code == "removed"
-    for who in (["0"], [], ["Ana"]):
+    for who in (["1"], [], ["Ana"]):
         said = await owner("kick", ana.code, *who, "--spectator", code=1)
         assert said == "Error: No such spectator is there.\n"
     await owner("kick", ana.code, code=2)
     await owner("kick", ana.code, "", code=1)
-    await owner("kick", ana.code, "0")
+    await owner("kick", ana.code, "1")
     assert await ana.end() is not None
     view = await bo.until(lambda view: view.room.spectators == 1)
     assert view.room.seats[0].kind == "open"
@@ -153,7 +153,7 @@ async def test_another_name_is_seen_by_all_and_stays_after_a_restart(open_host, 
     assert await owner("rename", ana.code, "Bo", "Robert") == ""
     for peer in (ana, bo):
         await peer.until(lambda view: view.room.seats[1].name == "Robert")
-    await owner("rename", ana.code, "1", "Bob")
+    await owner("rename", ana.code, "2", "Bob")
     await ana.until(lambda view: view.room.seats[1].name == "Bob")
     await running.stop()
     second = await open_host()
@@ -182,7 +182,7 @@ async def test_what_cannot_be_done_is_said_in_a_sentence(running, owner):
         (["close", "NONE"], "There is no such table."),
         (["announce", "x", "--table", "NONE"], "There is no such table."),
         (["kick", ana.code, "Zed"], "Nobody of that name or seat number is there."),
-        (["kick", ana.code, "1"], "Nobody of that name or seat number is there."),
+        (["kick", ana.code, "2"], "Nobody of that name or seat number is there."),
         (["rename", ana.code, "Ana", "host"], "Somebody at this table has that name"),
         (["rename", ana.code, "Ana", "a\x1b[2Jb"], "A name"),
         (["rename", ana.code, "Ana", ""], "A name must not be empty."),

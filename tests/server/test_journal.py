@@ -111,7 +111,9 @@ async def test_a_damaged_or_foreign_file_is_set_aside(
     await store.append([Entry(1, 0, 0, OPENED)])
     await store.close()
     (aside,) = (path for path in folder.iterdir() if "set-aside" in path.name)
-    assert aside.lstat().st_mode == mode
+    assert stat.S_IFMT(aside.lstat().st_mode) == stat.S_IFMT(mode)
+    if stat.S_ISREG(mode):
+        assert not aside.stat().st_mode & 0o077
     assert content is None or aside.read_bytes() == content
     # One sentence: what, why, where to, and what follows.
     (record,) = caplog.records
@@ -277,3 +279,11 @@ def test_what_cannot_be_read_is_said_and_not_touched(states: Path, tmp_path: Pat
         with pytest.raises(StoreError, match=why):
             read_journal(folder / NAME, games_in)
         assert stock(folder) == before
+
+
+def test_a_copy_that_was_put_back_is_for_its_owner_only(tmp_path: Path, states: Path) -> None:
+    shutil.copytree(states / "clean", tmp_path / "data")
+    journal = tmp_path / "data" / NAME
+    journal.chmod(0o644)
+    Store(tmp_path / "data").abandon()
+    assert stat.S_IMODE(journal.stat().st_mode) == 0o600

@@ -124,6 +124,24 @@ async def test_a_peek_does_not_turn_the_sealed_bid_up(running):
     assert "70707070707" not in repr(zed.raw)
 
 
+async def test_a_peek_that_the_holder_before_them_has_made_is_no_newcomers(running):
+    names = ("Ana", "Bo", "Cy", "Dee", "Eva")
+    people = await running.game(*names, seats=5)
+    await running.auction(*people, opening=100, bids=(900, 20, 30, 40))
+    ana, bo, cy = people[:3]
+    await bo.bid(100)
+    await cy.until(lambda view: view.game["step"] == 4)
+    await cy.bid(70707070707)
+    await cy.ask(m.Act(step=4, action={"kind": "peek"}))
+    await cy.ask(m.Leave())
+    zed = await running.peer()
+    await zed.ask(m.Join(table=ana.code, name="Zed"))
+    view = await zed.until(lambda view: True)
+    assert (view.you["may_peek"], view.you["bid"]) == (None, None)
+    assert (await zed.refused(m.Act(step=4, action={"kind": "peek"})))[0] == "illegal"
+    assert "70707070707" not in repr(zed.raw)
+
+
 async def test_two_want_the_one_released_seat(running):
     ana, bo, _ = await running.game("Ana", "Bo", "Cy")
     watching = await running.watcher(ana.code, "Wim")
@@ -413,8 +431,8 @@ async def test_a_spectator_is_sent_away_by_name(running):
 
 async def test_a_seat_is_meant_before_a_spectator_of_that_name(running):
     ana, bo = await running.table("Ana", "Bo")
-    watching = await running.watcher(ana.code, "1")
-    await the_table(running, ana.code).kick("1")
+    watching = await running.watcher(ana.code, "2")
+    await the_table(running, ana.code).kick("2")
     goodbye = await bo.end()
     assert goodbye is not None
     assert goodbye.code == ByeCode.REMOVED
@@ -443,7 +461,7 @@ async def test_who_is_sent_away_in_a_game_has_no_way_back_to_the_seat(running, a
 
 async def test_the_role_passes_when_the_host_is_sent_away(running):
     ana, bo, _ = await running.game("Ana", "Bo", "Cy")
-    await the_table(running, ana.code).kick("0")
+    await the_table(running, ana.code).kick("1")
     assert (await bo.until(lambda view: view.room.host == 1)).room.seats[0].released
 
 

@@ -65,6 +65,9 @@ class Counting:
             return Reason("number", "That number is not allowed.")
         return None
 
+    def secret(self, action: Count) -> bool:
+        return False
+
     def act(self, state: State, seat: int, action: Count) -> State:
         if (reason := self.why_not(state, seat, action)) is not None:
             raise Illegal(reason)

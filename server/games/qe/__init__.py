@@ -54,6 +54,9 @@ class _QE:
     def why_not(self, state: State, seat: int, action: Struct) -> Reason | None:
         return why_not(state, seat, action)
 
+    def secret(self, action: Struct) -> bool:
+        return isinstance(action, qe.Bid)
+
     def act(self, state: State, seat: int, action: Struct) -> State:
         return act(state, seat, action)
 
