@@ -5,6 +5,9 @@
     │   ├── FrameError         bytes that are no frame; the connection ends
     │   └── MessageError       a frame that is no known message; the connection stays
     ├── TextError              text that may not be shown to others
+    ├── WhereError             what was typed is no address, code or invitation
+    ├── BrokerError            a broker's address that makes no sense
+    ├── BrokerAway             the broker cannot be used now
     ├── Refused                the host understood a request and said no
     └── LinkError              there is no connection to go on with
         ├── CannotConnect      nobody answers at the address, or not in our language

@@ -11,6 +11,7 @@ import re
 from dataclasses import dataclass, replace
 from urllib.parse import parse_qs, urlsplit
 
+from protocol.errors import QEError
 from protocol.messages import DEFAULT_PORT
 from protocol.text import printable
 from protocol.trust import is_fingerprint, plain_fingerprint
@@ -23,7 +24,7 @@ _LONGEST = 255
 """Characters of an address: no name in the DNS is longer."""
 
 
-class WhereError(ValueError):
+class WhereError(QEError):
     """Text that is no address, or no invitation. The message is a sentence."""
 
 

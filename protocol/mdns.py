@@ -29,6 +29,9 @@ _ID = re.compile(r"\A[!-~]{1,128}\Z")
 _FINGERPRINT = re.compile(r"\A[0-9a-f]{64}\Z")
 _VERSIONS = re.compile(r"\A[0-9]{1,4}(?:,[0-9]{1,4}){0,15}\Z")
 
+_NO = frozenset({"", "0", "false", "f", "no", "n", "off"})
+"""What click takes for no in a flag's variable."""
+
 Interfaces = Sequence[str]
 """Own addresses, each for the interface it belongs to."""
 
@@ -108,8 +111,9 @@ def open_mdns(interfaces: Interfaces | None = None) -> AsyncZeroconf:
 
 
 def turned_off() -> bool:
-    """Whether QE_NO_DISCOVERY asks hosts and clients to keep out of mDNS."""
-    return os.environ.get("QE_NO_DISCOVERY", "").lower() not in ("", "0", "false", "no", "off")
+    """Whether QE_NO_DISCOVERY asks a client to keep out of mDNS, in the words that turn on the
+    host's `--no-discovery`. What is none of a flag's words turns it off too; a host refuses it."""
+    return os.environ.get("QE_NO_DISCOVERY", "").strip().lower() not in _NO
 
 
 def load() -> Any:

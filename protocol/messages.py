@@ -224,7 +224,7 @@ class Seated(Struct, frozen=True, kw_only=True):
     """The result of `create` (with `table`), `join` and `resume`."""
 
     seat: int
-    token: str
+    token: Annotated[str, Meta(max_length=128)]
     table: str = ""
 
     def __repr__(self) -> str:
@@ -378,7 +378,8 @@ def decode_message(given: Mapping[str, Any]) -> AnyMessage | None:
 
     Raises MessageError where a known type lacks what it must have.
     """
-    if given.get("type") not in _KNOWN_MESSAGES:
+    kind = given.get("type")
+    if not isinstance(kind, str) or kind not in _KNOWN_MESSAGES:
         return None
     try:
         message: AnyMessage = msgspec.convert(given, type=AnyMessage, strict=True)

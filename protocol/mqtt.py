@@ -127,6 +127,10 @@ class _Client(Client):
 
         self._loop.call_soon_threadsafe(begin)
 
+    def _on_socket_close(self, client: Any, userdata: Any, sock: Any) -> None:
+        if not self._loop.is_closed():  # a connection that was opened in vain may outlive it
+            super()._on_socket_close(client, userdata, sock)
+
     def _on_socket_register_write(self, client: Any, userdata: Any, sock: Any) -> None:
         def begin() -> None:
             if sock.fileno() >= 0:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import os
+import socket
 import ssl
 
 from protocol.errors import CannotConnect, FingerprintChanged
@@ -37,6 +38,9 @@ async def open_stream(
         ) from None
     except ConnectionRefusedError:
         raise CannotConnect(f"Nobody listens at {where}.") from None
+    except socket.gaierror as error:
+        why = printable(error.strerror or "it has no address")
+        raise CannotConnect(f"No machine is called {printable(address)} here ({why}).") from None
     except OSError as error:
         # Without `strerror` where several addresses of one name have failed differently.
         why = printable(error.strerror or "none of its addresses answers")

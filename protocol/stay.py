@@ -13,7 +13,7 @@ import logging
 import random
 import time
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,7 +51,16 @@ from protocol.trust import Pins
 log = logging.getLogger(__name__)
 
 _PASSING = frozenset({Code.RATE_LIMITED, Code.HOST_FULL, Code.NOT_SAVED, Code.INTERNAL})
-"""Refusals of a resume that may be over at the next try."""
+"""Refusals of a resume that may be over at the next try. So may those of a later version."""
+
+LATE = "late"
+"""The reason of a host that had a newer connection by the same token: the token is good still."""
+
+NAME_FREE_AFTER = 90.0
+"""Seconds after which a name that a lost connection had is somebody else's if it is still taken.
+
+A host finds out within a minute that a line is dead, and keeps the spectator's name till then.
+"""
 
 _REPEATED = 50
 """How many of the last things said a host sends again to those who come back."""
@@ -59,10 +68,12 @@ _REPEATED = 50
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """The connection is away. `sentence` says why; `retry_in` is seconds to the next try."""
+    """The connection is away. `sentence` says why; `retry_in` is seconds to the next try;
+    `shut_down` whether the host took its leave: somebody has stopped it."""
 
     sentence: str
     retry_in: float
+    shut_down: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +91,13 @@ class Backoff:
 
     first: float = 0.5
     longest: float = 10.0
+
+    def waits(self) -> Iterator[float]:
+        """Seconds to wait before each try, without end."""
+        wait = self.first
+        while True:
+            yield wait * random.uniform(0.5, 1.0)
+            wait = min(2 * wait, self.longest)
 
 
 class _Seat:
@@ -160,6 +178,7 @@ class Stay:
         self._since = 0.0
         self._place: _Seat | Watch | None = None
         self._found: dict[str, tuple[str, str]] = {}
+        self._tidied_over: Client | None = None
         self._said: deque[Said] = deque(maxlen=_REPEATED)
         self._closing = asyncio.Event()
 
@@ -248,8 +267,9 @@ class Stay:
             FingerprintChanged: another certificate is shown at the address now.
             Refused: the seat, or the place as a spectator, cannot be taken again.
         """
-        wait = self._backoff.first
+        waits = self._backoff.waits()
         while not self._closing.is_set():
+            shut_down = False
             try:
                 while self._client is not None:
                     message = await self._client.next()
@@ -260,13 +280,14 @@ class Stay:
                 sentence = "There is no connection to the host."
             except LinkError as error:
                 sentence = self._judged(error)
+                shut_down = isinstance(error, Goodbye) and error.code == ByeCode.SHUTTING_DOWN
             await self._drop()
-            if time.monotonic() - self._since >= self._backoff.longest:
-                wait = self._backoff.first
+            lost_at = time.monotonic()
+            if lost_at - self._since >= self._backoff.longest:
+                waits = self._backoff.waits()
             while not self._closing.is_set():
-                pause = wait * random.uniform(0.5, 1.0)
-                wait = min(2 * wait, self._backoff.longest)
-                yield Lost(sentence, pause)
+                pause = next(waits)
+                yield Lost(sentence, pause, shut_down)
                 if await self._closed_within(pause):
                     return
                 try:
@@ -274,11 +295,14 @@ class Stay:
                 except (CannotConnect, ConnectionLost, Goodbye) as error:
                     sentence = self._judged(error)
                 except Refused as refused:
-                    if refused.code not in _PASSING:
+                    if self._is_own_name(refused) and time.monotonic() - lost_at < NAME_FREE_AFTER:
+                        sentence = "The host has yet to notice that the old connection has gone."
+                    elif _may_pass(refused):
+                        sentence = str(refused)
+                    else:
                         if _is_void(refused):
                             self._give_up()
                         raise
-                    sentence = str(refused)
                 else:
                     yield Back()
                     break
@@ -340,7 +364,8 @@ class Stay:
             case Leave():
                 self._give_up()
                 self._said.clear()
-            case Tables():
+            case Tables() if client is not self._tidied_over:
+                self._tidied_over = client
                 self._tidy(result)
 
     def _tidy(self, result: dict[str, Any]) -> None:
@@ -441,6 +466,10 @@ class Stay:
             case Watch() as watch:
                 await client.ask(watch)
 
+    def _is_own_name(self, refused: Refused) -> bool:
+        """Whether a spectator is refused for a name that their own dead connection may have."""
+        return refused.code == Code.NAME_TAKEN and isinstance(self._place, Watch)
+
     def _judged(self, error: LinkError) -> str:
         """Why the connection is away, as a sentence; raises the error where it is final."""
         if isinstance(error, Goodbye) and error.code in FINAL_BYES:
@@ -475,6 +504,14 @@ def _digest(token: str) -> str:
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
 
 
+def _may_pass(refused: Refused) -> bool:
+    """Whether it is worth another try over another connection."""
+    return refused.code in _PASSING or refused.code not in set(Code) or refused.reason == LATE
+
+
 def _is_void(error: BaseException) -> bool:
-    """Whether a resume was refused because there is no such seat any more."""
-    return isinstance(error, Refused) and error.code in (Code.BAD_TOKEN, Code.UNKNOWN_TABLE)
+    """Whether a resume was refused because the token is no seat's any more.
+
+    A table that is unknown may be one that its host cannot open now, and can another time.
+    """
+    return isinstance(error, Refused) and error.code == Code.BAD_TOKEN and error.reason != LATE

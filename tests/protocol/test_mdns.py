@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import click
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from protocol.mdns import SERVICE, Notice, instance, properties, read
+from protocol.mdns import SERVICE, Notice, instance, properties, read, turned_off
 
 a_few = settings(max_examples=40, deadline=None)
 FP = "ab" * 32
@@ -49,6 +50,17 @@ def test_what_makes_no_sense_is_passed_over(changes: dict[str, str | None]) -> N
 
 def test_a_certificate_of_a_host_without_tls_counts_for_nothing() -> None:
     assert read(record(tls="0")) == Notice(id="c0ffee", fp=None)
+
+
+@pytest.mark.parametrize("word", ["1", "true", "T", "yes", "y", " ON ", "0", "False", "f", "NO",
+                                  "n", "off"])  # fmt: skip
+def test_discovery_is_turned_off_in_the_words_of_a_flag(
+    monkeypatch: pytest.MonkeyPatch, word: str
+) -> None:
+    monkeypatch.setenv("QE_NO_DISCOVERY", word)
+    assert turned_off() == click.BOOL.convert(word, None, None)
+    monkeypatch.setenv("QE_NO_DISCOVERY", "")
+    assert not turned_off()
 
 
 @a_few

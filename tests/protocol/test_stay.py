@@ -210,6 +210,33 @@ async def test_a_spectator_watches_again(make_peer: Any, make_stay: MakeStay) ->
     assert peer.lines[-1].asked[1:] == []
 
 
+@pytest.mark.parametrize("freed", [True, False])
+async def test_a_spectators_name_may_still_be_with_the_dead_line(
+    make_peer: Any, make_stay: MakeStay, monkeypatch: pytest.MonkeyPatch, freed: bool
+) -> None:
+    peer = await make_peer()
+    _seats(peer)
+    stay = await make_stay(peer)
+    await stay.ask(Watch(table="WOLF", name="Eve"))
+    tries = itertools.count()
+
+    def taken(line: Any, body: Any) -> dict[str, Any]:
+        if next(tries) == 2 and freed:
+            return {}
+        raise Refused(Code.NAME_TAKEN, "name", "Somebody has that name.")
+
+    peer.script[Watch] = taken
+    peer.lines[-1].cut()
+    if freed:
+        got = await _until(stay.events(), Back)
+        assert [type(each) for each in got] == [Lost, Lost, Lost, Back]
+        assert "yet to notice" in got[2].sentence
+    else:
+        monkeypatch.setattr("protocol.stay.NAME_FREE_AFTER", 0.0)
+        with pytest.raises(Refused, match="Somebody has that name"):
+            await _until(stay.events(), Back)
+
+
 async def test_losing_the_connection_is_told_at_each_try_and_asking_fails_at_once(
     make_peer: Any, make_stay: MakeStay
 ) -> None:
@@ -320,6 +347,7 @@ async def test_after_any_other_goodbye_it_comes_back(
     events = stay.events()
     lost, *_, back = await _until(events, Back)
     assert lost.sentence == "See you."
+    assert lost.shut_down == (code == "shutting_down")
     assert back == Back()
 
 
@@ -339,9 +367,43 @@ async def test_a_seat_that_cannot_be_resumed_ends_the_stay(
     assert wallet.saved("den", "WOLF", "Ana") is None
 
 
-@pytest.mark.parametrize("code", [Code.RATE_LIMITED, Code.NOT_SAVED, Code.HOST_FULL])
+async def test_a_table_that_is_unknown_now_may_be_known_another_time(
+    make_peer: Any, make_stay: MakeStay, wallet: Wallet
+) -> None:
+    peer = await make_peer()
+    _seats(peer)
+    stay = await make_stay(peer, wallet=wallet)
+    await stay.ask(Join(table="WOLF", name="Ana"))
+
+    def unknown(line: Any, body: Any) -> None:
+        raise Refused(Code.UNKNOWN_TABLE, "kept", "This table is kept, and cannot be opened now.")
+
+    peer.script[Resume] = unknown
+    peer.lines[-1].cut()
+    with pytest.raises(Refused, match="cannot be opened now"):
+        await _until(stay.events(), Back)
+    await stay.close()
+    assert wallet.seats("den") == [("WOLF", "Ana")]
+    later = await make_stay(peer, wallet=wallet)
+    token = later.saved("WOLF", "Ana")
+    assert token is not None
+    with pytest.raises(Refused, match="cannot be opened now"):
+        await later.ask(Resume(table="WOLF", token=token))
+    assert later.saved("WOLF", "Ana") == token
+
+
+@pytest.mark.parametrize(
+    ("code", "reason"),
+    [
+        (Code.RATE_LIMITED, "later"),
+        (Code.NOT_SAVED, "later"),
+        (Code.HOST_FULL, "later"),
+        (Code.BAD_TOKEN, "late"),
+        ("of_tomorrow", "later"),
+    ],
+)
 async def test_a_refusal_that_passes_is_tried_again(
-    make_peer: Any, make_stay: MakeStay, code: Code
+    make_peer: Any, make_stay: MakeStay, code: str, reason: str
 ) -> None:
     peer = await make_peer()
     _seats(peer)
@@ -351,7 +413,7 @@ async def test_a_refusal_that_passes_is_tried_again(
 
     def not_yet(line: Any, body: Any) -> None:
         peer.script[Resume] = resume
-        raise Refused(code, "later", "Not now.")
+        raise Refused(code, reason, "Not now.")
 
     peer.script[Resume] = not_yet
     peer.lines[-1].cut()
@@ -409,12 +471,13 @@ async def test_no_token_is_sent_to_another_host_at_the_address(
         assert [type(each) for each in line.asked] == [Hello]
 
 
+@pytest.mark.parametrize("answer", [{"seat": "none"}, {"seat": 0, "token": "t" * 129}])
 async def test_an_answer_without_a_token_loses_the_connection(
-    make_peer: Any, make_stay: MakeStay
+    make_peer: Any, make_stay: MakeStay, answer: dict[str, Any]
 ) -> None:
     peer = await make_peer()
     _seats(peer)
-    peer.script[Join] = lambda line, body: {"seat": "none"}
+    peer.script[Join] = lambda line, body: answer
     stay = await make_stay(peer)
     with pytest.raises(ConnectionLost):
         await stay.ask(Join(table="WOLF", name="Ana"))
