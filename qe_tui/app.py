@@ -12,29 +12,32 @@ from typing import Any
 
 from rich.text import Text
 from textual import on
-from textual.app import App, SystemCommand
+from textual.app import SystemCommand
 from textual.binding import Binding
 from textual.screen import Screen
 
-from protocol.errors import ConnectionLost, MessageError, QEError
+from protocol.errors import ConnectionLost, FingerprintChanged, MessageError, QEError
 from protocol.invitation import Where
 from protocol.messages import Body, Leave, Reacted, Said, View
 from protocol.text import printable
 from protocol.trust import Pins
 from qe_tui import errands, hosting, link, own, terminal
-from qe_tui.browse import Browser, FoundHost
+from qe_tui.browse import Browser, Downgraded, FoundHost
 from qe_tui.hosting import HostingError, Running
 from qe_tui.i18n import _
+from qe_tui.keys import KeysInOrder
 from qe_tui.model import Snapshot, read_view
 from qe_tui.screens.address import AddressScreen
 from qe_tui.screens.form import TableForm, Wishes
 from qe_tui.screens.lobby import LobbyScreen
 from qe_tui.screens.menu import MenuScreen
 from qe_tui.screens.prompts import Choice, Choose, Notice, Waiting
+from qe_tui.screens.stop import Stop
 from qe_tui.screens.table import TableScreen
 from qe_tui.settings import Home, Settings, default_name, save
 from qe_tui.theme import THEME
 from qe_tui.visit import Visit
+from qe_tui.work import work
 
 log = logging.getLogger("qe.app")
 
@@ -42,10 +45,10 @@ KEPT_CHAT = 200
 """How many chat messages are kept."""
 
 MENU = Choice("menu", _("Back to the menu"), "m")
-QUIT = Choice("quit", _("Leave"), "q")
+QUIT = Choice("quit", _("Quit"), "q")
 
 
-class QEApp(App[None]):
+class QEApp(KeysInOrder):
     """The screens of one player or spectator. It is the `Desk` of the table's screens."""
 
     TITLE = "QE"
@@ -102,6 +105,10 @@ class QEApp(App[None]):
         for command in super().get_system_commands(screen):
             if command.title != "Screenshot":
                 yield command
+
+    def action_help_quit(self) -> None:
+        """Ctrl+C is no way out: it may be meant to copy."""
+        self.notify(_("Ctrl+Q leaves. A seat is kept."), markup=False)
 
     # --- Desk -----------------------------------------------------------------------------------
 
@@ -235,13 +242,19 @@ class QEApp(App[None]):
         async def run() -> None:
             try:
                 await errand
+            except (FingerprintChanged, Downgraded) as error:
+                self.stop(error)
             except (QEError, HostingError) as error:
                 log.info("An errand failed: %s", type(error).__name__)
                 self.failed(str(error))
-            except Exception as error:
-                self._handle_exception(error)
 
-        self.run_worker(run(), group="errand", exclusive=True, exit_on_error=False)
+        work(self, run(), "errand")
+
+    def stop(self, why: QEError) -> None:
+        """Says that a host is not to be trusted."""
+        log.info("A host is not to be trusted: %s", type(why).__name__)
+        shown = why if isinstance(why, FingerprintChanged) else str(why)
+        self._end_with(_("STOP"), shown, [MENU, QUIT])
 
     def failed(self, sentence: str) -> None:
         """Says what went wrong, and what may be done now."""
@@ -250,7 +263,7 @@ class QEApp(App[None]):
             return
         self._end_with(_("SORRY"), sentence, [MENU, QUIT])
 
-    def _end_with(self, place: str, sentence: str, choices: list[Choice]) -> None:
+    def _end_with(self, place: str, why: str | FingerprintChanged, choices: list[Choice]) -> None:
         visit = self.visit
 
         def chosen(choice: str | None) -> None:
@@ -264,7 +277,9 @@ class QEApp(App[None]):
 
         if errands.given_way_back():
             choices = [choice for choice in choices if choice is not MENU]
-        self.show_only(Notice(place, sentence, choices), chosen)
+        over = Notice(place, why, choices) if isinstance(why, str) else Stop(why, choices)
+        over.set_class(place == _("STOP"), "stop")
+        self.show_only(over, chosen)
 
     # --- Names and settings -----------------------------------------------------------------------
 
@@ -287,12 +302,7 @@ class QEApp(App[None]):
         self._snapshot = None
         self._early = ()
         self._hold_lobby = hold_lobby
-        self.run_worker(
-            link.listen(visit, self.post_message),
-            group="link",
-            exclusive=True,
-            exit_on_error=False,
-        )
+        work(self, link.listen(visit, self.post_message), "link")
 
     def release_lobby(self) -> None:
         self._hold_lobby = False
@@ -339,13 +349,14 @@ class QEApp(App[None]):
     def _viewed(self, visit: Visit, view: View) -> None:
         try:
             game, you = read_view(view)
-        except MessageError:
-            log.error("The host sent a view that makes no sense")
+        except MessageError as error:
+            log.error("%s", error)
             self._end_with(
                 _("SORRY"),
-                _("The host speaks of things that this version does not know."),
+                _("The host speaks of things that make no sense, or that this version is too old "
+                  "to know."),
                 [MENU, QUIT],
-            )
+            )  # fmt: skip
             return
         visit.table = view.table
         visit.watching = view.room.me is None
@@ -376,9 +387,10 @@ class QEApp(App[None]):
             return
         if self._snapshot is not None:
             self.present(replace(self._snapshot, lost=printable(message.sentence)))
-        if message.visit.running is not None and not self._reviving:
+        died = message.visit.running is not None and not message.shut_down
+        if died and not self._reviving:
             self._reviving = True
-            self.run_worker(self._revive(message.visit), group="revive", exit_on_error=False)
+            work(self, self._revive(message.visit), "revive")
 
     async def _revive(self, visit: Visit) -> None:
         try:
@@ -402,7 +414,8 @@ class QEApp(App[None]):
         may_return = may_return and message.visit.broker is None
         tables = [Choice("tables", _("See the tables of this host"), "t")] if may_return else []
         message.visit.table = None
-        self._end_with(place, sentence, [*tables, MENU, QUIT])
+        stopped = message.error if isinstance(message.error, FingerprintChanged) else None
+        self._end_with(place, stopped or sentence, [*tables, MENU, QUIT])
 
     def present(self, snapshot: Snapshot) -> None:
         """Brings the right screen up, and every screen of the table up to date."""
@@ -411,8 +424,7 @@ class QEApp(App[None]):
         if lobby and self._hold_lobby:
             return
         if lobby and self.visit is not None and self.visit.private:
-            again = errands.deal_again(self.visit)
-            self.run_worker(again, group="again", exclusive=True, exit_on_error=False)
+            work(self, errands.deal_again(self.visit), "again")
             return
         kind = LobbyScreen if lobby else TableScreen
         if not any(isinstance(screen, kind) for screen in self.screen_stack):

@@ -8,19 +8,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import random
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator
 
 from aiomqtt import Client, Message
 
-from protocol.broker import HOSTS, BrokerError, HostCard, host_of, read_card, read_url
+from protocol.broker import HOSTS, HostCard, host_of, read_card, read_url
 from protocol.errors import WireError
 from protocol.frames import LIMIT_FROM_HOST
 from protocol.mqtt import BrokerAway, can_run, connected
 from protocol.stay import Backoff
 from qe_tui.i18n import _
-
-__all__ = ["BrokerError", "BrokerHosts", "Newest", "subscribe", "tries"]
 
 log = logging.getLogger("qe.broker")
 
@@ -69,14 +66,6 @@ class Newest(asyncio.Queue[Message]):
         return item
 
 
-def tries() -> Iterator[float]:
-    """Seconds from one try to the next."""
-    wait = BACKOFF.first
-    while True:
-        yield wait * random.uniform(0.5, 1.0)
-        wait = min(2 * wait, BACKOFF.longest)
-
-
 async def subscribe(client: Client, *topics: str) -> None:
     """Has the broker tell of these topics, what it retains first. Raises BrokerAway."""
     granted = await client.subscribe([(topic, 1) for topic in topics])
@@ -95,6 +84,8 @@ class BrokerHosts:
         """Raises BrokerError, a sentence, for a URL that makes no sense."""
         self.broker = read_url(url)
         self.trouble: str | None = None
+        self.answered = False
+        """Whether the broker has ever told what it retains."""
         self._hosts: dict[str, HostCard] = {}
         self._sizes: dict[str, int] = {}
         self._complained = False
@@ -107,15 +98,15 @@ class BrokerHosts:
             self.trouble = _("A broker cannot be read from here on Windows.")
             yield {}
             return
-        wait = tries()
+        waits = BACKOFF.waits()
         while True:
             try:
                 async with connected(self.broker, queue=Newest) as client:
                     await subscribe(client, f"{HOSTS}/+")
                     self._hosts, self._sizes = {}, {}
                     await self._settle(client)
-                    self.trouble = None
-                    wait = tries()
+                    self.trouble, self.answered = None, True
+                    waits = BACKOFF.waits()
                     yield dict(self._hosts)
                     async for message in client.messages:
                         if self._take(message) and not len(client.messages):
@@ -124,7 +115,7 @@ class BrokerHosts:
                 if self.trouble != str(error):
                     self.trouble = str(error)
                     yield dict(self._hosts)
-            await asyncio.sleep(next(wait))
+            await asyncio.sleep(next(waits))
 
     async def _settle(self, client: Client) -> None:
         """Takes what is retained."""

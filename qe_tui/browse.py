@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
+import logging
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Self
 
 import msgspec
@@ -25,16 +27,18 @@ from protocol.messages import TableInfo, TableList, Tables, decode_result
 from protocol.text import printable
 from protocol.trust import Pins
 from qe_tui.i18n import _
-from qe_tui.lan import MOST_ADDRESSES, MOST_HOSTS, Lan, is_link_local
+from qe_tui.lan import MOST_ADDRESSES, MOST_HOSTS, Lan, Sighting, is_link_local
 
 if TYPE_CHECKING:
     from qe_tui.broker import BrokerHosts
+
+log = logging.getLogger("qe.browse")
 
 ASK_EVERY = 2.0
 """Seconds between two looks at a host's tables."""
 ANSWER_WITHIN = 3.0
 """Seconds after which a host that does not answer is gone from the list."""
-STAGGER = 0.3
+STAGGER = 0.05
 """Seconds that an address has before the next one is tried beside it."""
 LONGEST_WAIT = 5.0
 """Seconds between two tries to reach a host, at most."""
@@ -46,8 +50,8 @@ MISSED_AFTER = 5.0
 MOST_TABLES = 500
 _BREATH = 0.2
 """Seconds between two tries at least, however often a host is announced anew."""
-_AT_ONCE = 64
-"""Hosts that are called at the same time."""
+_AT_ONCE = 128
+"""Addresses that are called at the same time."""
 _LARGEST = 9999
 """A number of people, above which a host is not to be believed."""
 
@@ -57,8 +61,10 @@ class Downgraded(CannotConnect):
 
     def __init__(self, where: Where) -> None:
         super().__init__(
-            f"{where} is announced without encryption, but it had a certificate before. "
-            "Nothing was sent."
+            _(
+                "{where} is announced without encryption, but it had a certificate before. "
+                "Nothing was sent."
+            ).format(where=where)
         )
 
 
@@ -77,6 +83,8 @@ class FoundHost:
     tables: tuple[TableInfo, ...] = ()
     refused: str | None = None
     by_broker: bool = False
+    error: LinkError | None = field(default=None, compare=False)
+    """What `refused` is the sentence of."""
 
     @property
     def where(self) -> Where:
@@ -94,6 +102,8 @@ class _Host:
     label: str
     wheres: tuple[Where, ...]
     found: FoundHost | None = None
+    last: Where | None = None
+    """Where it answered last."""
     moved: asyncio.Event = field(default_factory=asyncio.Event)
     task: asyncio.Task[None] | None = None
 
@@ -163,20 +173,18 @@ class Browser:
 
     def _sort_out(self) -> None:
         """What was announced, host by host."""
-        wheres: dict[_Key, list[Where]] = {}
-        labels: dict[_Key, str] = {}
+        sightings: dict[_Key, list[Sighting]] = {}
         for sighting in self._lan.sightings.values():
-            key = (sighting.id, sighting.fp)
-            wheres.setdefault(key, []).extend(sighting.wheres)
-            labels.setdefault(key, sighting.label)
+            sightings.setdefault((sighting.id, sighting.fp), []).append(sighting)
         for key, host in self._hosts.items():
-            now = tuple(dict.fromkeys(wheres.get(key, ())))
+            now = in_turn([sighting.wheres for sighting in sightings.get(key, ())])
             if host.wheres != now:
                 host.wheres = now
                 host.moved.set()
-        for key, label in labels.items():
+        for key, seen in sightings.items():
             if key not in self._hosts and len(self._hosts) < MOST_HOSTS:
-                host = self._hosts[key] = _Host(label, tuple(dict.fromkeys(wheres[key])))
+                wheres = in_turn([sighting.wheres for sighting in seen])
+                host = self._hosts[key] = _Host(seen[0].label, wheres)
                 host.task = asyncio.create_task(self._follow(key, host), name="a host's tables")
         self._changed.set()
 
@@ -193,9 +201,10 @@ class Browser:
                         self._show(host, found)
                 except (FingerprintChanged, Downgraded) as error:
                     refused = printable(str(error))
-                    self._show(
-                        host, FoundHost(key[0], host.label, "", host.wheres, refused=refused)
+                    found = FoundHost(
+                        key[0], host.label, "", host.wheres, refused=refused, error=error
                     )
+                    self._show(host, found)
                 except QEError:
                     self._show(host, None)
                 if time.monotonic() - answered > MISSED_AFTER:
@@ -212,20 +221,14 @@ class Browser:
 
     async def _answers(self, id: str, host: _Host) -> AsyncIterator[FoundHost]:
         """What a host says, again and again over one connection. Raises QEError when it is lost."""
-        async with self._calls:
-            client, where = await reach(host.wheres, id, self._pins)
+        wheres = sorted(host.wheres, key=lambda where: where != host.last)
+        client, where = await reach(wheres, id, self._pins, self._calls)
+        host.last = where
         try:
             while True:
-                said = client.welcome.host
-                tables = await _tables(client)
                 others = [other for other in host.wheres if other != where]
-                yield FoundHost(
-                    id,
-                    printable(said.name)[:40] or host.label,
-                    printable(said.version)[:20],
-                    (where, *others),
-                    tables,
-                )
+                found = await answered(client, (where, *others))
+                yield found if found.name else replace(found, name=host.label)
                 await asyncio.sleep(ASK_EVERY)
                 if host.moved.is_set() and is_link_local(where.address):
                     return  # an address that others could type may have been announced since
@@ -240,9 +243,12 @@ class Browser:
     # --- Hosts on a broker ---------------------------------------------------------------------
 
     async def _read(self, broker: BrokerHosts) -> None:
-        async for cards in broker.hosts():
-            self._cards = dict(_card_hosts(cards))
-            self._changed.set()
+        try:
+            async for cards in broker.hosts():
+                self._cards = dict(_card_hosts(cards))
+                self._changed.set()
+        except Exception:
+            log.exception("Looking for hosts on the broker failed")
 
 
 def _card_hosts(cards: Mapping[str, HostCard]) -> list[tuple[_Key, FoundHost]]:
@@ -267,22 +273,36 @@ def _card_hosts(cards: Mapping[str, HostCard]) -> list[tuple[_Key, FoundHost]]:
 # --- One host ---------------------------------------------------------------------------------
 
 
-async def reach(wheres: Sequence[Where], id: str, pins: Pins | None) -> tuple[Client, Where]:
+def in_turn(announced: Sequence[Sequence[Where]]) -> tuple[Where, ...]:
+    """The addresses of a host as several announcements have them: the first of each, then the
+    second of each. Anybody may announce it elsewhere too, and shall not hide where it is."""
+    rows = itertools.zip_longest(*announced)
+    return tuple(dict.fromkeys(where for row in rows for where in row if where is not None))
+
+
+async def reach(
+    wheres: Sequence[Where],
+    id: str,
+    pins: Pins | None,
+    calls: asyncio.Semaphore | None = None,
+) -> tuple[Client, Where]:
     """A connection to the host of that id, by whichever address answers first.
 
-    Raises FingerprintChanged and Downgraded where the host is not to be trusted, and CannotConnect
-    where it is at none of the addresses.
+    `calls` bounds how many addresses are called at once, by all who share it. Raises
+    FingerprintChanged and Downgraded where the host is not to be trusted, and CannotConnect where
+    it is at none of the addresses.
     """
     if any(not where.tls for where in wheres) and pins is not None and _certified(pins, id):
         raise Downgraded(wheres[0])
     coming = list(wheres)
     trying: dict[asyncio.Task[Client], Where] = {}
+    calls = calls or asyncio.Semaphore(_AT_ONCE)
     refusal: LinkError | None = None
     try:
         while coming or trying:
             if coming:
                 where = coming.pop(0)
-                trying[asyncio.create_task(_call(where, id, pins), name="a call")] = where
+                trying[asyncio.create_task(_call(where, id, pins, calls), name="a call")] = where
             done, _pending = await asyncio.wait(
                 trying, timeout=STAGGER if coming else None, return_when=asyncio.FIRST_COMPLETED
             )
@@ -305,17 +325,18 @@ async def reach(wheres: Sequence[Where], id: str, pins: Pins | None) -> tuple[Cl
     raise refusal or CannotConnect(_("The host does not answer."))
 
 
-async def _call(where: Where, id: str, pins: Pins | None) -> Client:
-    client = await connect(
-        where.address,
-        where.port,
-        tls=where.tls,
-        pins=pins,
-        fingerprint=where.fingerprint,
-        host_id=id,
-        timeout=ANSWER_WITHIN,
-        timings=Timings(answer=ANSWER_WITHIN, closing=0.2),
-    )
+async def _call(where: Where, id: str, pins: Pins | None, calls: asyncio.Semaphore) -> Client:
+    async with calls:
+        client = await connect(
+            where.address,
+            where.port,
+            tls=where.tls,
+            pins=pins,
+            fingerprint=where.fingerprint,
+            host_id=id,
+            timeout=ANSWER_WITHIN,
+            timings=Timings(answer=ANSWER_WITHIN, closing=0.2),
+        )
     if client.welcome.host.id != id:
         await client.close()
         raise CannotConnect(_("Another host answers at this address."))
@@ -336,27 +357,34 @@ def _certified(pins: Pins, id: str) -> bool:
         return pins.certificate(id) is not None
     except OSError as error:
         raise CannotConnect(
-            f"The file of known certificates cannot be read: {error.strerror or error}."
+            _("The file of known certificates cannot be read: {reason}.").format(
+                reason=error.strerror or error
+            )
         ) from None
 
 
-async def _tables(client: Client) -> tuple[TableInfo, ...]:
-    return sane(decode_result(await client.ask(Tables()), TableList).tables)
+async def answered(client: Client, wheres: tuple[Where, ...]) -> FoundHost:
+    """What a host says of itself and its tables, made fit to be shown. Raises QEError."""
+    said = client.welcome.host
+    tables = sane(decode_result(await client.ask(Tables()), TableList).tables)
+    return FoundHost(
+        said.id, printable(said.name)[:40], printable(said.version)[:20], wheres, tables
+    )
 
 
 def sane(tables: Sequence[TableInfo]) -> tuple[TableInfo, ...]:
-    """Tables as they may be shown: those that make sense, their titles made fit for a screen."""
-    found = []
+    """Tables as they may be shown: those that make sense, each once, their titles made fit for a
+    screen."""
+    found: dict[str, TableInfo] = {}
     for table in tables[:MOST_TABLES]:
         numbers = (table.seats, table.taken, table.free, table.bots, table.spectators)
         with contextlib.suppress(WhereError):
             if all(0 <= number <= _LARGEST for number in numbers):
-                found.append(
-                    msgspec.structs.replace(
-                        table,
-                        table=code(table.table),
-                        title=printable(table.title)[:40],
-                        game=printable(table.game)[:20],
-                    )
+                fit = msgspec.structs.replace(
+                    table,
+                    table=code(table.table),
+                    title=printable(table.title)[:40],
+                    game=printable(table.game)[:20],
                 )
-    return tuple(found)
+                found[fit.table] = fit
+    return tuple(found.values())

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import importlib.metadata
 import os
+from collections.abc import Callable
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
 
 from protocol import text
-from protocol.errors import TextError
-from protocol.invitation import Where, WhereError, code, parse
+from protocol.errors import QEError, TextError
+from protocol.invitation import Where, code, parse
 from protocol.trust import is_fingerprint, plain_fingerprint
 from qe_tui.i18n import _
+
+if TYPE_CHECKING:
+    _ParamType = click.ParamType[Any]
+else:
+    _ParamType = click.ParamType  # generic only in click's later versions
 
 EXAMPLES = _(
     """
@@ -41,58 +47,35 @@ def version() -> str:
         return "0+unknown"
 
 
-class _Name(click.ParamType[Any]):
-    name = "name"
+class _Read(_ParamType):
+    """What is read from the command line by a function, which raises a QEError, a sentence."""
 
-    def convert(self, value: Any, param: Any, ctx: Any) -> str:
+    def __init__(self, name: str, read: Callable[[Any], Any]) -> None:
+        self.name = name
+        self._read = read
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
         try:
-            return text.name(text.tidy(value))
-        except TextError as error:
+            return self._read(value)
+        except QEError as error:
             self.fail(str(error), param, ctx)
 
 
-class _Title(click.ParamType[Any]):
-    name = "title"
-
-    def convert(self, value: Any, param: Any, ctx: Any) -> str:
-        try:
-            return text.title(text.tidy(value))
-        except TextError as error:
-            self.fail(str(error), param, ctx)
-
-
-class _Code(click.ParamType[Any]):
-    name = "code"
-
-    def convert(self, value: Any, param: Any, ctx: Any) -> str:
-        try:
-            return code(value)
-        except WhereError as error:
-            self.fail(str(error), param, ctx)
-
-
-class _Address(click.ParamType[Any]):
-    name = "address"
-
-    def convert(self, value: Any, param: Any, ctx: Any) -> Where:
-        if isinstance(value, Where):
-            return value
-        try:
-            return parse(value)
-        except WhereError as error:
-            self.fail(str(error), param, ctx)
-
+_NAME = _Read("name", lambda value: text.name(text.tidy(value)))
+_TITLE = _Read("title", lambda value: text.title(text.tidy(value)))
+_CODE = _Read("code", code)
+_ADDRESS = _Read("address", lambda value: value if isinstance(value, Where) else parse(value))
 
 _name = click.option(
     "--name",
-    type=_Name(),
+    type=_NAME,
     envvar="QE_NAME",
     show_envvar=True,
     help=_("What the others call you.  [default: as set in the menu, or your login name]"),
 )
 _table = click.option(
     "--table",
-    type=_Code(),
+    type=_CODE,
     metavar="CODE",
     help=_("The table's four letters; not needed where there is one table."),
 )
@@ -143,13 +126,13 @@ def play(players: int | None, name: str | None) -> None:
 @_name
 @click.option(
     "--port",
-    type=click.IntRange(1, 65_535),
+    type=click.IntRange(0, 65_535),
     envvar="QE_PORT",
     show_envvar=True,
-    help=_("The TCP port.  [default: 7373]"),
+    help=_("The TCP port; 0: any free one.  [default: 7373]"),
 )
 @_players
-@click.option("--title", type=_Title(), help=_("What the table is called."))
+@click.option("--title", type=_TITLE, help=_("What the table is called."))
 @click.option(
     "--password",
     "ask_password",
@@ -182,7 +165,7 @@ def host(
 
 
 @main.command(help=_("Take a seat at a table of the host at ADDRESS."))
-@click.argument("address", type=_Address(), metavar="ADDRESS[:PORT]")
+@click.argument("address", type=_ADDRESS, metavar="ADDRESS[:PORT]")
 @_table
 @_name
 @_no_tls
@@ -224,7 +207,7 @@ def watch(
         _launch().watch_broker(broker, address or table)
     if address is None:
         raise click.UsageError(_("Say where: an ADDRESS, or --broker with the URL of a broker."))
-    where = _Address().convert(address, None, context)
+    where = _ADDRESS.convert(address, None, context)
     _launch().come("watch", where, table, name, no_tls=no_tls, password=_password(False))
 
 
@@ -235,7 +218,7 @@ def watch(
         "host_id, address, port, tls, fp and invitation."
     )
 )
-@click.argument("addresses", type=_Address(), metavar="[ADDRESS[:PORT]]...", nargs=-1)
+@click.argument("addresses", type=_ADDRESS, metavar="[ADDRESS[:PORT]]...", nargs=-1)
 @click.option("--json", "as_json", is_flag=True, help=_("For programs."))
 @click.option(
     "--wait",
@@ -267,7 +250,7 @@ def forget(context: click.Context, what: str) -> None:
     from qe_tui import launch
 
     launch.forget(
-        plain_fingerprint(what) if is_fingerprint(what) else _Address().convert(what, None, context)
+        plain_fingerprint(what) if is_fingerprint(what) else _ADDRESS.convert(what, None, context)
     )
 
 
@@ -283,7 +266,10 @@ def _password(ask: bool) -> str | None:
     """A table's password, never on the command line, where others could read it."""
     given = os.environ.get("QE_PASSWORD") or None
     if given is None and ask:
-        given = click.prompt(_("Password of the table"), hide_input=True, err=True)
+        # With a default: else an empty one would be asked for again without a word.
+        given = click.prompt(
+            _("Password of the table"), default="", show_default=False, hide_input=True, err=True
+        )
     if given is None:
         return None
     try:

@@ -21,6 +21,7 @@ from protocol.errors import (
 )
 from protocol.invitation import Where
 from protocol.messages import DEFAULT_PORT, Join, Leave, Resume, Start, TableInfo, Watch
+from protocol.stay import LATE
 from protocol.trust import Pins
 from qe_tui import own
 from qe_tui.browse import FoundHost, reach
@@ -29,7 +30,7 @@ from qe_tui.model import Snapshot
 from qe_tui.screens.form import TableForm, Wishes
 from qe_tui.screens.prompts import AskText, Choice, Choose, Waiting
 from qe_tui.screens.tables import TablesScreen
-from qe_tui.terminal import program, quoted
+from qe_tui.terminal import another_certificate, program, quoted
 from qe_tui.visit import Visit, visit
 
 if TYPE_CHECKING:
@@ -91,7 +92,8 @@ async def go_to(app: QEApp, host: FoundHost, code: str | None, watching: bool) -
     An announcement is nobody's word: what is pinned for the host stands above it.
     """
     if host.refused is not None:
-        raise CannotConnect(host.refused)
+        app.stop(host.error or CannotConnect(host.refused))
+        return
     if not host.where.tls and not await _rather_plain(app, host):
         return
     app.show_only(Waiting(_("Calling {name} ...").format(name=host.name)))
@@ -290,7 +292,7 @@ async def _resume(app: QEApp, at: Visit, table: str) -> bool:
     try:
         await at.stay.ask(Resume(table=table, token=token))
     except Refused as error:
-        if error.code == Code.BAD_TOKEN:
+        if error.code == Code.BAD_TOKEN and error.reason != LATE:
             app.notify(
                 _(
                     "Your seat at table {code} is not yours any more: it was free, and somebody "
@@ -333,11 +335,14 @@ async def _take(app: QEApp, at: Visit, table: TableInfo, watching: bool) -> bool
                 case Code.WRONG_PASSWORD | Code.RATE_LIMITED if table.locked:
                     password = None
                 case Code.NAME_TAKEN | Code.BAD_TEXT:
+                    question = (
+                        _("By what name will you watch table {code}?")
+                        if watching
+                        else _("By what name will you sit at table {code}?")
+                    )
                     name = await app.push_screen_wait(
                         AskText(
-                            _("By what name will you sit at table {code}?").format(
-                                code=table.table
-                            ),
+                            question.format(code=table.table),
                             value=at.name,
                             wrong=wrong,
                             check=text.name,
@@ -384,12 +389,11 @@ def parting(error: QEError | None, watching: bool) -> tuple[str, str, bool]:
                 _("Your seat is played from another place now. This screen has no part in it."),
                 True,
             )
-        case Goodbye(code=ByeCode.REMOVED) if watching:
-            return _("REMOVED"), _("You have been sent away from the table."), True
         case Goodbye(code=ByeCode.REMOVED):
-            return _("REMOVED"), _("The host of the table has taken your seat away."), True
+            return _("REMOVED"), _("You have been sent away from the table."), True
         case Goodbye(code=ByeCode.TABLE_CLOSED):
-            return _("CLOSED"), _("The table has been closed."), True
+            closed = _("The table has been closed; its games are kept.")
+            return _("CLOSED"), closed, True
         case FingerprintChanged():
             return _("STOP"), another_certificate(error), False
         case Refused() if watching:
@@ -403,21 +407,13 @@ def parting(error: QEError | None, watching: bool) -> tuple[str, str, bool]:
                 ),
                 True,
             )
+        case Refused(code=Code.UNKNOWN_TABLE):
+            return _("SORRY"), _("Your seat cannot be taken now: {why}").format(why=error), True
         case Refused():
             return _("SORRY"), _("Your seat is not yours any more: {why}").format(why=error), True
         case Goodbye():
             return _("SORRY"), str(error), True
     return _("SORRY"), _("The connection cannot go on; the log says why."), True
-
-
-def another_certificate(error: FingerprintChanged) -> str:
-    """What is wrong, and the way out for somebody who knows why."""
-    if error.told:
-        return str(error)
-    return f"{error} " + _(
-        "Somebody may be listening in. If the host was made anew, or another one has its address "
-        "now: {command}"
-    ).format(command=quoted(program(), "forget", error.pinned))
 
 
 def given_way_back() -> str:
@@ -457,6 +453,7 @@ def way_back(at: Visit, snapshot: Snapshot) -> str | None:
         command = quoted(program(), "host", "--name", at.name, *flags)
     else:
         command = quoted(program(), "join", at.where.short, *flags)
-    return _("Your seat at table {table} is kept. Come back with: {command}").format(
-        table=table, command=given or command
-    )
+    kept = _("Your seat at table {table} is kept. Come back with: {command}")
+    if snapshot.room.stage == "lobby":
+        kept = _("Your seat at table {table} is kept for a minute. Come back with: {command}")
+    return kept.format(table=table, command=given or command)

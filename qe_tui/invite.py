@@ -34,7 +34,7 @@ def invitations(visit: Visit, table: str) -> list[Where]:
     if visit.running is not None:
         found = doors(visit.running)
     else:
-        fingerprint = visit.where.fingerprint or getattr(visit.stay, "fingerprint", None)
+        fingerprint = visit.where.fingerprint or visit.stay.fingerprint
         found = [replace(visit.where, fingerprint=fingerprint)]
     with suppress(WhereError):
         return [replace(where, table=code(table)) for where in found]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import ipaddress
+import logging
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -23,6 +24,8 @@ from qe_tui.i18n import _
 
 if TYPE_CHECKING:
     from zeroconf.asyncio import AsyncZeroconf
+
+log = logging.getLogger("qe.lan")
 
 MOST_HOSTS = 200
 MOST_ADDRESSES = 16
@@ -68,8 +71,11 @@ class Lan:
         self._zeroconf: AsyncZeroconf | None = None
         self._asking: dict[str, asyncio.Task[None]] = {}
         self._fresh: set[str] = set()
+        self._unanswered: set[str] = set()
+        """Names of which nothing more was heard yet: on a bad network, what was asked gets lost."""
         self._again = False
         self._patience = ANEW_AFTER
+        self._complained = False
 
     def look_again(self) -> None:
         """To be called when a host does not answer: it may be announced elsewhere by now."""
@@ -84,11 +90,9 @@ class Lan:
             try:
                 await self._look()
             except Exception as error:
-                self._say(
-                    _("The network cannot be searched for hosts here (mDNS: {reason}).").format(
-                        reason=type(error).__name__
-                    )
-                )
+                trouble = _("The network cannot be searched for hosts here (mDNS: {reason}).")
+                self._complain("Looking for hosts by mDNS failed")
+                self._say(trouble.format(reason=type(error).__name__))
                 await asyncio.sleep(LOOK_EVERY)
 
     async def _look(self) -> None:
@@ -99,6 +103,7 @@ class Lan:
         zeroconf = mdns.open_mdns(self._interfaces)
         self._zeroconf = zeroconf
         self._fresh = set()
+        self._unanswered.clear()
         self._again = False
         began = time.monotonic()
         try:
@@ -110,6 +115,8 @@ class Lan:
             self._say(_("This machine is in no network.") if alone else None)
             while own_interfaces() == own:
                 await asyncio.sleep(LOOK_EVERY)
+                for name in list(self._unanswered):
+                    self._question(name)
                 passed = time.monotonic() - began
                 if passed > FORGET_AFTER:
                     self._forget_old()
@@ -123,8 +130,10 @@ class Lan:
             for asking in self._asking.values():
                 asking.cancel()
             self._asking.clear()
-            with contextlib.suppress(Exception):
+            try:
                 await zeroconf.async_close()
+            except Exception:
+                self._complain("mDNS could not be closed")
 
     def _forget_old(self) -> None:
         """Forgets who was seen before it was begun anew, and has not been seen since."""
@@ -140,44 +149,68 @@ class Lan:
         if (asking := self._asking.pop(name, None)) is not None:
             asking.cancel()
         if event["state_change"].name == "Removed":
+            self._unanswered.discard(name)
             if self.sightings.pop(name, None) is not None:
                 self._changed()
             return
         if name in self.sightings or len(self.sightings) + len(self._asking) < MOST_HOSTS:
-            self._asking[name] = asyncio.create_task(self._ask(name), name="mDNS question")
+            self._question(name)
+
+    def _question(self, name: str) -> None:
+        self._unanswered.discard(name)
+        self._asking[name] = asyncio.create_task(self._ask(name), name="mDNS question")
 
     async def _ask(self, name: str) -> None:
-        zeroconf = self._zeroconf
-        if zeroconf is None:
-            return
-        from zeroconf.asyncio import AsyncServiceInfo
-
-        with contextlib.suppress(Exception):  # whatever a stranger has made of it
-            info = AsyncServiceInfo(mdns.SERVICE, name)
-            for patience in _QUESTIONS:
-                if await info.async_request(zeroconf.zeroconf, patience):
-                    break
-            if all(map(is_link_local, info.parsed_addresses())):
-                # The addresses come in several records; that others can type is on its way.
-                await asyncio.sleep(_LATER)
-                await info.async_request(zeroconf.zeroconf, _QUESTIONS[0])
-            notice = mdns.read(info.properties)
-            if notice is not None and info.port:
+        try:
+            found = await self._asked(name)
+        except Exception:
+            self._complain("What somebody announces by mDNS cannot be read")
+        else:
+            if found is not None:
                 self._fresh.add(name)
-                found = Sighting(
-                    printable(name.removesuffix(f".{mdns.SERVICE}"))[:40],
-                    notice.id,
-                    notice.fp,
-                    tuple(
-                        Where(address, info.port, notice.fp is not None, None, notice.fp)
-                        for address in nearest_first(info.parsed_scoped_addresses())
-                    ),
-                )
                 if self.sightings.get(name) != found:
                     self.sightings[name] = found
                     self._changed()
         if self._asking.get(name) is asyncio.current_task():
             del self._asking[name]
+
+    async def _asked(self, name: str) -> Sighting | None:
+        """What is announced by a name; None where it is no host. Raises whatever the library
+        does with what a stranger has made of it."""
+        zeroconf = self._zeroconf
+        if zeroconf is None:
+            return None
+        from zeroconf.asyncio import AsyncServiceInfo
+
+        info = AsyncServiceInfo(mdns.SERVICE, name)
+        for patience in _QUESTIONS:
+            if await info.async_request(zeroconf.zeroconf, patience):
+                break
+        else:
+            self._unanswered.add(name)
+            return None
+        if all(map(is_link_local, info.parsed_addresses())):
+            # The addresses come in several records; that others can type is on its way.
+            await asyncio.sleep(_LATER)
+            await info.async_request(zeroconf.zeroconf, _QUESTIONS[0])
+        notice = mdns.read(info.properties)
+        if notice is None or not info.port:
+            return None
+        return Sighting(
+            printable(name.removesuffix(f".{mdns.SERVICE}"))[:40],
+            notice.id,
+            notice.fp,
+            tuple(
+                Where(address, info.port, notice.fp is not None, None, notice.fp)
+                for address in nearest_first(info.parsed_scoped_addresses())
+            ),
+        )
+
+    def _complain(self, what: str) -> None:
+        """Logs an exception, once: on a bad network it would come again and again."""
+        if not self._complained:
+            log.warning("%s", what, exc_info=True)
+        self._complained = True
 
     def _say(self, trouble: str | None) -> None:
         if trouble != self.trouble:

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import logging
 import sys
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, NoReturn
 
@@ -71,7 +71,8 @@ def host(
     tls: bool,
 ) -> NoReturn:
     async def opening(home: Home, kept: Settings, player: str) -> Errand:
-        visit, was_there = await own.public(home, player, port=port or kept.port, tls=tls)
+        at = kept.port if port is None else port
+        visit, was_there = await own.public(home, player, port=at, tls=tls)
         if visit.running is not None:
             _invite(visit.running)
         from qe_tui.errands import Errand
@@ -143,19 +144,15 @@ def tables(
     home = Home.find()
     terminal.log_to(home.log)
     pins = Pins(home.pins)
-    try:
+    with (
+        _said_in_the_shell(home),
+        asyncio.Runner(loop_factory=_broker_loop(broker)) as runner,
+    ):
         wheres = [_without_tls(where) if no_tls else where for where in addresses]
         if wheres:
-            hosts, troubles = asyncio.run(listing.asked(pins, wheres))
+            hosts, troubles = runner.run(listing.asked(pins, wheres))
         else:
-            with asyncio.Runner(loop_factory=_broker_loop(broker)) as runner:
-                hosts, troubles = runner.run(listing.found(pins, broker, wait))
-    except (CannotStart, QEError) as error:
-        _refuse(text.printable(str(error)))
-    except KeyboardInterrupt:
-        sys.exit(INTERRUPTED)
-    except Exception:
-        _failed(home)
+            hosts, troubles = runner.run(listing.found(pins, broker, wait))
     if not addresses and not hosts:
         troubles.append(_("No host was found. One that is not announced is asked by its address."))
     listing.say(hosts, troubles, json=as_json)
@@ -169,19 +166,13 @@ def watch_broker(url: str, wanted: str | None) -> NoReturn:
 
     home = Home.find()
     terminal.log_to(home.log)
-    try:
+    with _said_in_the_shell(home):
         broker = read_url(url)
         with asyncio.Runner(loop_factory=_broker_loop(url)) as runner:
             there = runner.run(broker_choice.offers(url))
         found = broker_choice.meant(there, wanted)
         if not found:
             raise CannotStart(_nothing_on(str(broker), [offer.table.table for offer in there]))
-    except (CannotStart, QEError) as error:
-        _refuse(text.printable(str(error)))
-    except KeyboardInterrupt:
-        sys.exit(INTERRUPTED)
-    except Exception:
-        _failed(home)
     offer = found[0] if len(found) == 1 else broker_choice.ask(found)
 
     async def opening(home: Home, kept: Settings, player: str) -> Errand:
@@ -265,6 +256,23 @@ def require_terminal() -> None:
 # --- The frame around the screens -------------------------------------------------------------
 
 
+@contextlib.contextmanager
+def _said_in_the_shell(home: Home) -> Iterator[None]:
+    """Whatever goes wrong is said in a sentence, and ends the program."""
+    try:
+        yield
+    except FingerprintChanged as error:
+        _refuse(text.printable(terminal.another_certificate(error)))
+    except (CannotStart, QEError, HostingError) as error:
+        _refuse(text.printable(str(error)))
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)
+    except Exception:
+        log.exception("QE has failed")
+        click.echo(terminal.crashed(home.log), err=True)
+        sys.exit(CRASHED)
+
+
 def _start(
     name: str | None,
     opening: Opening | None,
@@ -275,19 +283,8 @@ def _start(
 ) -> NoReturn:
     home = Home.find()
     terminal.log_to(home.log)
-    try:
-        with asyncio.Runner(loop_factory=loop_factory) as runner:
-            app, status = runner.run(_run(home, name, opening, password, broker))
-    except FingerprintChanged as error:
-        from qe_tui.errands import another_certificate
-
-        _refuse(text.printable(another_certificate(error)))
-    except (CannotStart, QEError, HostingError) as error:
-        _refuse(text.printable(str(error)))
-    except KeyboardInterrupt:
-        sys.exit(INTERRUPTED)
-    except Exception:
-        _failed(home)
+    with _said_in_the_shell(home), asyncio.Runner(loop_factory=loop_factory) as runner:
+        app, status = runner.run(_run(home, name, opening, password, broker))
     # With the terminal gone there is nobody to tell.
     with contextlib.suppress(OSError):
         _farewell(app, status)
@@ -382,13 +379,6 @@ def _invite(running: Running, table: str | None = None) -> None:
     for where in invite.doors(running)[:1]:
         for words, line in invite.lines(replace(where, table=table and text.printable(table))):
             click.echo(f"{words}:  {line}")
-
-
-def _failed(home: Home) -> NoReturn:
-    """To be called while a fault of ours is handled."""
-    log.exception("QE has failed")
-    click.echo(terminal.crashed(home.log), err=True)
-    sys.exit(CRASHED)
 
 
 def _refuse(sentence: str) -> NoReturn:

@@ -29,10 +29,11 @@ class Heard(Message):
 
 @dataclass
 class LinkLost(Message):
-    """The connection is away; it is being tried again."""
+    """The connection is away; it is being tried again. `shut_down`: the host was stopped."""
 
     visit: Visit
     sentence: str
+    shut_down: bool = False
 
 
 @dataclass
@@ -56,7 +57,7 @@ async def listen(visit: Visit, post: Callable[[Message], object]) -> None:
         async for event in visit.stay.events():
             match event:
                 case Lost():
-                    post(LinkLost(visit, event.sentence))
+                    post(LinkLost(visit, event.sentence, event.shut_down))
                 case Back():
                     post(LinkBack(visit))
                 case _:

@@ -13,13 +13,14 @@ import msgspec
 from wcwidth import wcswidth
 
 from protocol.client import connect
-from protocol.errors import QEError
+from protocol.errors import FingerprintChanged, QEError
 from protocol.invitation import Where
-from protocol.messages import TableInfo, TableList, Tables, decode_result
+from protocol.messages import TableInfo
 from protocol.text import printable
 from protocol.trust import Pins
-from qe_tui.browse import Browser, FoundHost, sane
+from qe_tui.browse import Browser, FoundHost, answered
 from qe_tui.i18n import _
+from qe_tui.terminal import another_certificate
 
 TITLE_CELLS = 24
 NAME_CELLS = 20
@@ -39,7 +40,10 @@ async def found(
         hosts = BrokerHosts(broker)
     async with Browser(pins, broker=hosts) as browser:
         await asyncio.sleep(seconds)
-        return browser.hosts, browser.troubles
+        troubles = browser.troubles
+        if hosts is not None and hosts.trouble is None and not hosts.answered:
+            troubles.append(_("The broker has not answered in that time."))
+        return browser.hosts, troubles
 
 
 async def asked(pins: Pins, wheres: Sequence[Where]) -> tuple[list[FoundHost], list[str]]:
@@ -57,16 +61,14 @@ async def _ask(pins: Pins, where: Where) -> FoundHost | str:
             where.address, where.port, tls=where.tls, pins=pins, fingerprint=where.fingerprint
         )
         try:
-            tables = decode_result(await client.ask(Tables()), TableList).tables
+            shown = replace(where, fingerprint=client.fingerprint, table=None)
+            return await answered(client, (shown,))
         finally:
             await client.close()
+    except FingerprintChanged as error:
+        return printable(another_certificate(error))
     except QEError as error:
         return printable(str(error))
-    host = client.welcome.host
-    shown = replace(where, fingerprint=client.fingerprint, table=None)
-    return FoundHost(
-        host.id, printable(host.name)[:40], printable(host.version)[:20], (shown,), sane(tables)
-    )
 
 
 def as_json(hosts: Iterable[FoundHost]) -> str:

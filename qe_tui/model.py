@@ -16,6 +16,7 @@ import msgspec
 from protocol import qe
 from protocol.errors import MessageError
 from protocol.messages import Body, Room, Said, View
+from qe_tui.plausible import plausible
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,13 +53,15 @@ class Snapshot:
 
 
 def read_view(view: View) -> tuple[qe.Game | None, qe.You | None]:
-    """The game's own words of a view, as types. Raises MessageError."""
+    """The game's own words of a view, as types that fit together. Raises MessageError."""
     try:
         game = None if view.game is None else msgspec.convert(view.game, type=qe.Game)
         you = None if view.you is None else msgspec.convert(view.you, type=qe.You)
     except (msgspec.ValidationError, TypeError, ValueError):
         # The library's own error would quote what it could not read.
         raise MessageError(None, "view", "The host's view of the game makes no sense.") from None
+    if not plausible(view.room, game, you):
+        raise MessageError(None, "view", "The host's view of the table does not hang together.")
     return game, you
 
 

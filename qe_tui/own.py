@@ -119,7 +119,9 @@ async def private(home: Home, name: str) -> Visit:
                     continue
                 raise
             begun = await _begin(home, running, name)
-        elif await begun.tables() and not begun.kept():
+        elif (tables := {info.table for info in await begun.tables()}) and not any(
+            table in tables for table, _name in begun.kept()
+        ):
             # Somebody else here is playing with it.
             await begun.close()
             continue

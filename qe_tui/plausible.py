@@ -21,10 +21,14 @@ _OPENED = ("secret", "rebid")
 _NOBODY_OPENS = ("blind", "over")
 
 
-def plausible(room: Room, game: qe.Game | None) -> bool:
-    """Whether a room and its game fit together and each within itself."""
-    return _room(room) and (
-        game is None if room.stage == "lobby" else game is not None and _game(room, game)
+def plausible(room: Room, game: qe.Game | None, you: qe.You | None) -> bool:
+    """Whether a room, its game and the reader's own part fit together and each within itself."""
+    if not _room(room):
+        return False
+    if room.stage == "lobby" or game is None:
+        return room.stage == "lobby" and game is None and you is None
+    return _game(room, game) and (
+        room.me is None if you is None else you.seat == room.me and _you(you, game)
     )
 
 
@@ -130,6 +134,31 @@ def _result(result: qe.Result, seats: int, history: Sequence[qe.Sale]) -> bool:
             len(cheques.stages) <= 1 + len(sale.ties)
             and all(_among([bid.seat for bid in stage], seats) for stage in cheques.stages)
             for sale, cheques in zip(history, result.auctions, strict=True)
+        )
+    )
+
+
+def _you(you: qe.You, game: qe.Game) -> bool:
+    auctions = range(1, game.auctions + 1)
+    rebids = {game.auction: game.rebids} | {sale.auction: len(sale.ties) for sale in game.history}
+    score = you.score
+    return (
+        all(
+            0 <= bid.stage <= rebids.get(bid.auction, -1) and 0 <= bid.seat < len(game.seats)
+            for bid in you.known
+        )
+        and (you.may_peek is None or you.may_peek in auctions)
+        and (you.may_bid is None or game.tile is not None)
+        and _points(
+            (
+                score.companies,
+                score.zero_bids,
+                score.nationalization,
+                score.monopolization,
+                score.diversification,
+                score.subtotal,
+                you.gain or 0,
+            )
         )
     )
 

@@ -18,6 +18,7 @@ from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any
 
+from protocol.errors import FingerprintChanged
 from qe_tui.i18n import _
 
 _SIGNALS = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
@@ -148,3 +149,13 @@ def log_loop_errors(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) ->
     logging.getLogger("qe").error(
         "%s", str(context.get("message", "")).splitlines()[:1], exc_info=error
     )
+
+
+def another_certificate(error: FingerprintChanged) -> str:
+    """What is wrong, and the way out for somebody who knows why."""
+    if error.told:
+        return str(error)
+    return f"{error} " + _(
+        "Somebody may be listening in. If the host was made anew, or another one has its address "
+        "now: {command}"
+    ).format(command=quoted(program(), "forget", error.pinned))

@@ -2,21 +2,48 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Any, Protocol
 
 from protocol.errors import CannotConnect
 from protocol.invitation import Where
-from protocol.messages import TableInfo, TableList, Tables, Welcome, decode_result
-from protocol.stay import Stay
+from protocol.messages import (
+    Body,
+    Join,
+    Reacted,
+    Said,
+    TableInfo,
+    TableList,
+    Tables,
+    View,
+    Welcome,
+    decode_result,
+)
+from protocol.stay import Back, Lost, Stay
 from protocol.tokens import Wallet
 from protocol.trust import Pins
+from qe_tui.browse import sane
 from qe_tui.hosting import Running
 from qe_tui.i18n import _
 from qe_tui.settings import Home
 
-if TYPE_CHECKING:
-    from qe_tui.broker_stay import BrokerStay
+
+class Place(Protocol):
+    """A place at a host as the screens know it: `Stay` at the host itself, `BrokerStay` through a
+    broker. What each does is said at `Stay`."""
+
+    @property
+    def welcome(self) -> Welcome: ...
+    @property
+    def fingerprint(self) -> str | None: ...
+    @property
+    def clock(self) -> int: ...
+    async def ask(self, body: Body) -> dict[str, Any]: ...
+    def events(self) -> AsyncIterator[View | Said | Reacted | Lost | Back]: ...
+    def saved(self, table: str, name: str) -> str | None: ...
+    def seat_here(self, name: str) -> Join | None: ...
+    async def close(self) -> None: ...
 
 
 @dataclass(eq=False)
@@ -28,7 +55,7 @@ class Visit:
     one, and nothing can be asked.
     """
 
-    stay: Stay | BrokerStay
+    stay: Place
     where: Where
     welcome: Welcome
     name: str
@@ -40,8 +67,8 @@ class Visit:
     broker: str | None = None
 
     async def tables(self) -> list[TableInfo]:
-        """The tables at the host now. Raises Refused and LinkError."""
-        return decode_result(await self.stay.ask(Tables()), TableList).tables
+        """The tables at the host now, as they may be shown. Raises Refused and LinkError."""
+        return list(sane(decode_result(await self.stay.ask(Tables()), TableList).tables))
 
     def saved(self, table: str) -> str | None:
         """The token of a seat kept at a table, if no other program here uses it."""

@@ -43,7 +43,7 @@ class ChatScreen(ModalScreen[str | None]):
         with Vertical(id="chat"):
             yield Painted(self._paint_head, id="chat-head")
             yield Painted(
-                lambda width, height: side.chat(self._sight.snapshot.said, width, height),
+                lambda width, height: side.chat(self._sight.snapshot, width, height),
                 id="chat-log",
             )
             yield Input(

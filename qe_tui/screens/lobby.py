@@ -23,7 +23,9 @@ from qe_tui.screens.form import TableForm, Wishes
 from qe_tui.screens.parts import Banner, ChatLog, Headline, Picks, TopLine, key_line
 from qe_tui.screens.prompts import Choice, Choose
 from qe_tui.screens.rules_help import RulesHelp
-from qe_tui.screens.table_seat import may_sit, take_seat
+from qe_tui.screens.table_facts import may_sit
+from qe_tui.screens.table_seat import take_seat
+from qe_tui.work import work
 
 if TYPE_CHECKING:
     from qe_tui.app import QEApp
@@ -106,7 +108,7 @@ class LobbyScreen(Screen[None]):
             + "   "
             + watching.format(n=room.spectators),
         )
-        self.query_one(Banner).say(snapshot.lost)
+        self.query_one(Banner).lost(snapshot)
         self.query_one("#say").display = snapshot.broker is None
         self.query_one(Headline).say(lobby_words.headline(snapshot))
         self._show_seats(room)
@@ -129,7 +131,7 @@ class LobbyScreen(Screen[None]):
         tell.update(
             lobby_words.tell(
                 snapshot,
-                tls=visit is None or visit.where.tls,
+                where=None if visit is None else visit.where,
                 most=ADDRESSES_HIGH if self.has_class("-high") else ADDRESSES_LOW,
             )
         )
@@ -166,10 +168,11 @@ class LobbyScreen(Screen[None]):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         snapshot = self._snapshot
+        there = snapshot is not None and snapshot.lost is None
         if action in ("start", "add_bot", "remove", "move", "options"):
-            return snapshot is not None and snapshot.hosting
+            return there and snapshot is not None and snapshot.hosting
         if action == "sit":
-            return snapshot is not None and may_sit(snapshot)
+            return there and snapshot is not None and may_sit(snapshot)
         if action == "chat":
             return snapshot is not None and snapshot.broker is None
         if action == "rules":
@@ -220,12 +223,7 @@ class LobbyScreen(Screen[None]):
 
     def action_sit(self) -> None:
         if self.app.visit is not None:
-            self.run_worker(
-                take_seat(self.app, self.app.visit),
-                group="seat",
-                exclusive=True,
-                exit_on_error=False,
-            )
+            work(self, take_seat(self.app, self.app.visit), "seat")
 
     def action_remove(self) -> None:
         seat = self._highlighted
@@ -334,4 +332,4 @@ class LobbyScreen(Screen[None]):
                 self._follow = None
                 self.notify(printable(str(error)), severity="warning", markup=False)
 
-        self.run_worker(ask(), group="ask", exit_on_error=False)
+        work(self, ask(), "ask", exclusive=False)

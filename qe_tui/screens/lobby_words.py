@@ -5,6 +5,7 @@ from __future__ import annotations
 from rich.cells import cell_len, set_cell_size
 from textual.content import Content
 
+from protocol.invitation import Where
 from protocol.messages import Room, SeatInfo
 from protocol.text import printable
 from qe_tui.i18n import _, ngettext
@@ -30,6 +31,8 @@ def missing(room: Room) -> str | None:
 def headline(snapshot: Snapshot) -> str:
     """What to do, or whom one waits for."""
     room = snapshot.room
+    if snapshot.lost is not None:
+        return _("Wait.  This is how it stood when the connection went.")
     open_seats = sum(seat.kind == "open" for seat in room.seats)
     waits = ngettext("{n} seat is open.", "{n} seats are open.", open_seats).format(n=open_seats)
     if room.standing:
@@ -50,7 +53,10 @@ def headline(snapshot: Snapshot) -> str:
     if room.me is None:
         watching = _("You are watching.")
         if snapshot.broker is not None:
-            watching = _("You are watching, through a broker.")
+            watching = _("Watching through the broker {broker}.").format(
+                broker=printable(snapshot.broker)
+            )
+            open_seats = 0  # not for who cannot ask for one
         sentence = watching + "  " + sentence
     return sentence + ("  " + waits if open_seats else "")
 
@@ -106,15 +112,17 @@ def rules(room: Room, high: bool) -> Content:
     )
 
 
-def tell(snapshot: Snapshot, tls: bool, most: int) -> Content:
-    """What to tell others: the addresses where this client runs the host, else the code."""
+def tell(snapshot: Snapshot, where: Where | None, most: int) -> Content:
+    """What to tell others: the addresses where this client runs the host, else how they come to
+    the table. `where` is the host's address as it is known here."""
+    flags = "" if where is None or where.tls else " --no-tls"
     if not snapshot.addresses:
-        return Content.assemble(
-            (_("Others type") + "  ", "$text-muted"),
-            (_("qe join ADDRESS --table {code}").format(code=printable(snapshot.table)),
-             "bold $secondary"),
-        )  # fmt: skip
-    flags = "" if tls else " --no-tls"
+        address = _("ADDRESS")
+        if where is not None and where.address not in ("localhost", "127.0.0.1", "::1"):
+            address = printable(where.short)
+        others = _("Others type") if snapshot.broker is None else _("To play:")
+        command = f"qe join {address} --table {printable(snapshot.table)}{flags}"
+        return Content.assemble((others + "  ", "$text-muted"), (command, "bold $secondary"))
     commands = Content("\n").join(
         [
             Content.styled(f"qe join {printable(address)}{flags}", "bold $secondary")
@@ -122,7 +130,10 @@ def tell(snapshot: Snapshot, tls: bool, most: int) -> Content:
         ]
     )
     hidden = len(snapshot.addresses) - most
-    if hidden <= 0:
-        return commands
-    more = ngettext("and {n} more", "and {n} more", hidden).format(n=hidden)
-    return Content.assemble(commands, ("   " + more, "$text-muted"))
+    pieces: list[Content | tuple[str, str]] = [commands]
+    if hidden > 0:
+        more = ngettext("and {n} more", "and {n} more", hidden).format(n=hidden)
+        pieces.append(("   " + more, "$text-muted"))
+    if snapshot.room.locked:
+        pieces.append(("\n" + _("and the password: they will be asked for it"), "$text-muted"))
+    return Content.assemble(*pieces)

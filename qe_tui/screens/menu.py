@@ -16,10 +16,11 @@ from textual.widgets.option_list import Option
 
 from protocol import text
 from qe_tui.browse import FoundHost
-from qe_tui.i18n import _
+from qe_tui.i18n import _, ngettext
 from qe_tui.screens.found import FoundTables, heading, rows
 from qe_tui.screens.parts import Picks, key_line
 from qe_tui.screens.prompts import AskText
+from qe_tui.work import work
 
 if TYPE_CHECKING:
     from qe_tui.app import QEApp
@@ -94,8 +95,8 @@ class MenuScreen(Screen[None]):
         with Vertical(id="network"):
             yield Static("", id="heading")
             yield FoundTables()
-            yield Static("", id="none")
             yield Static("", id="trouble")
+            yield Static("", id="none")
         yield key_line()
 
     def on_mount(self) -> None:
@@ -103,7 +104,7 @@ class MenuScreen(Screen[None]):
         self.query_one(Ways).focus()
         self.show((), ())
         self.set_timer(LOOKING, self._settle)
-        self.run_worker(self._browse(), group="browse", exclusive=True, exit_on_error=False)
+        work(self, self._browse(), "browse")
 
     # --- Tables on the network ------------------------------------------------------------------
 
@@ -123,6 +124,9 @@ class MenuScreen(Screen[None]):
             self.query_one(Ways).focus()
         tables.show(found, wide)
         tables.display = bool(found)
+        count = sum(row.table is not None for row in found)
+        counted = ngettext("{n} TABLE FOUND", "{n} TABLES FOUND", count).format(n=count)
+        self.query_one("#network").border_title = counted if found else None
         self.query_one("#heading", Static).update(
             Content.styled(heading(wide), "$text-muted")
             if found

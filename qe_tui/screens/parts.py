@@ -13,6 +13,8 @@ from textual.widgets import Checkbox, Footer, OptionList, Static
 from protocol.messages import Said
 from protocol.text import printable
 from qe_tui.i18n import _
+from qe_tui.model import Snapshot
+from qe_tui.widgets import lines
 
 CHAT_LINES = 100
 """How many chat messages are kept on a screen."""
@@ -67,6 +69,13 @@ class Headline(Static):
 
 class Banner(Static):
     """A sentence that something is wrong, or nothing at all."""
+
+    def lost(self, snapshot: Snapshot) -> None:
+        """That the connection is away, as the table says it, or nothing."""
+        self.display = snapshot.lost is not None
+        self.add_class("-stripe")
+        width = self.app.size.width
+        self.update(lines.connection_lost(snapshot, width) if self.display else Content(""))
 
     def say(self, sentence: str | None) -> None:
         self.display = bool(sentence)

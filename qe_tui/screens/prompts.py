@@ -100,7 +100,7 @@ class Choose(ModalScreen[str | None]):
             yield Static(Content.styled(printable(self._question), "bold"), classes="question")
             if self._detail:
                 yield Static(Content(printable(self._detail)), classes="detail")
-            yield _options(self._choices)
+            yield options(self._choices)
             yield Static(Content(_("Enter chooses   Esc goes back")), classes="keys")
 
     def on_key(self, event: object) -> None:
@@ -136,7 +136,7 @@ class Notice(Screen[str]):
             yield Static(Content.styled(printable(self._sentence), "bold"), classes="question")
             if self._detail:
                 yield Static(Content(printable(self._detail)), classes="detail")
-            yield _options(self._choices)
+            yield options(self._choices)
         yield key_line()
 
     def on_key(self, event: object) -> None:
@@ -164,7 +164,7 @@ class Waiting(Screen[None]):
         yield key_line()
 
 
-def _options(choices: Sequence[Choice]) -> OptionList:
+def options(choices: Sequence[Choice]) -> OptionList:
     return Picks(
         *(
             Option(

@@ -24,20 +24,21 @@ from qe_tui import words
 from qe_tui.amounts import AmountError, parse
 from qe_tui.i18n import _
 from qe_tui.model import Desk, Snapshot
+from qe_tui.presence import Absences, takes_over
 from qe_tui.screens import table_actions as actions
 from qe_tui.screens import table_facts as facts
+from qe_tui.screens import table_seat
 from qe_tui.screens.chat import ChatScreen
 from qe_tui.screens.ledger import LedgerScreen, newest
 from qe_tui.screens.over import OverPanel
-from qe_tui.screens.prompts import Choice, Choose
 from qe_tui.screens.rules_help import RulesHelp
 from qe_tui.screens.table_facts import Sight
 from qe_tui.screens.table_react import ReactScreen
-from qe_tui.screens.table_seat import take_seat
 from qe_tui.screens.table_story import StoryScreen, save_story
 from qe_tui.widgets import award, boards, ink, lines, side, tile_card
 from qe_tui.widgets.cheque import NOTHING, Cheque, Note
 from qe_tui.widgets.ink import Painted
+from qe_tui.work import work
 
 SMALLEST = (80, 24)
 MOOD_SECONDS = 4.0
@@ -74,14 +75,15 @@ class TableScreen(Screen[None]):
         self._mood_line: tuple[str, float] = ("", 0.0)
         self._notice = NOTHING
         self._was_my_turn = False
-        self._gone_since: dict[int, float] = {}
-        """By seat, since when this screen has seen its holder to be away."""
+        self.absences = Absences(now)
         self._reading = False
         """Whether one who may bid still has the last award before them, not the cheque."""
         self._focus_own = False
         """Whether the focus moves next because the reader began to type."""
         self._award_read = 0
         """The step at which the last award made room for the cheque."""
+        self._inherited = 0
+        """The last auction in which who sat here before has bid."""
         self._painted_second: object = None
         self.unsaid = ""
         """A chat line that was begun and not sent."""
@@ -114,7 +116,7 @@ class TableScreen(Screen[None]):
             with Vertical(id="side"):
                 yield Painted(self._painter(side.ledger), id="side-ledger")
                 yield Painted(
-                    self._painter(lambda s, w, h: side.chat(s.snapshot.said, w, h)), id="side-chat"
+                    self._painter(lambda s, w, h: side.chat(s.snapshot, w, h)), id="side-chat"
                 )
         yield Painted(self._painter(self._paint_keys), id="keys")
         yield Static("", id="small")
@@ -170,10 +172,10 @@ class TableScreen(Screen[None]):
         game, seated = snapshot.game, facts.me(snapshot) is not None
         may_bid = snapshot.you is not None and snapshot.you.may_bid is not None
         first = None
-        sealed = facts.sealed(snapshot) is not None and not self.cheque.typing
+        sealed = facts.has_bid(snapshot) and not self.cheque.typing
         if self._reading:
             first = ("0-9", _("bid"))
-        elif may_bid and game is not None and not sealed:
+        elif may_bid and game is not None and not sealed and snapshot.lost is None:
             first = (_("Enter"), _("open") if game.phase == "opening" else _("seal"))
         tail = _("quit")
         if seated and snapshot.game is not None and snapshot.game.result is None:
@@ -181,14 +183,12 @@ class TableScreen(Screen[None]):
         deeds = list(actions.possible(snapshot))
         if width < 100:
             spared = {"react"} if may_bid else {"react", "rules"} if self.has_class("-over") else ()
-            if any(deed.in_line for deed in deeds if deed.name in ("stand_in", "release")):
-                spared = {"react", "rules"}
             deeds = [deed for deed in deeds if deed.name not in spared]
         elif width >= 120:
             # All that there is, but not both what is urgent and what can wait.
             urgent = any(deed.name in ("stand_in", "release") for deed in deeds)
             deeds = [
-                replace(deed, in_line=True)
+                replace(actions.at_length(deed, snapshot), in_line=True)
                 for deed in deeds
                 if not (urgent and deed.name == "give_up")
             ]
@@ -220,13 +220,14 @@ class TableScreen(Screen[None]):
             facts.tied_now(self._snapshot, self._tied[1]),
             moods,
             self._reading,
+            self._inherited,
         )
 
     def show(self, snapshot: Snapshot) -> None:
         """Shows another state of the table."""
         before = self._snapshot
-        self._snapshot = snapshot = self._with_long_away(snapshot)
-        if before is not None and self._takes_over(before, snapshot):
+        self._snapshot = snapshot = self.absences.marked(snapshot)
+        if before is not None and takes_over(before, snapshot):
             self.notify(
                 _("You are the host of this table now.  ? lists what its host may do."),
                 timeout=8,
@@ -237,6 +238,7 @@ class TableScreen(Screen[None]):
             which = (snapshot.table, game.commitment, snapshot.room.me)
             if which != self._which:
                 self._begin(which)
+            self._inherited = facts.inherited(snapshot, self._inherited)
             step, tied = self._tied
             waiting = frozenset(game.waiting)
             self._tied = (game.step, tied | waiting if step == game.step else waiting)
@@ -244,26 +246,6 @@ class TableScreen(Screen[None]):
                 self._notice = NOTHING
         if self.is_mounted:
             self._show()
-
-    def _with_long_away(self, snapshot: Snapshot) -> Snapshot:
-        """The snapshot with the seats that have been away for as long as the table waits."""
-        now, patience = self._now(), snapshot.room.options.away_seconds
-        if snapshot.lost is not None:
-            # A host that was started anew counts from then on.
-            self._gone_since = {}
-        else:
-            away = actions.away_seats(snapshot)
-            self._gone_since = {seat: self._gone_since.get(seat, now) for seat in away}
-        long_away = frozenset(
-            seat for seat, since in self._gone_since.items() if now - since >= patience
-        )
-        return replace(snapshot, long_away=long_away)
-
-    @staticmethod
-    def _takes_over(before: Snapshot, now: Snapshot) -> bool:
-        """Whether the reader has become the host of a table at which they sat already."""
-        sat = before.table == now.table and before.room.me is not None
-        return sat and before.room.stage != "lobby" and now.hosting and not before.hosting
 
     def _begin(self, which: tuple[str, str, int | None]) -> None:
         """Another game: nothing of the last one is left, a bid that was typed least of all."""
@@ -276,6 +258,7 @@ class TableScreen(Screen[None]):
         self._notice = NOTHING
         self._was_my_turn = False
         self._award_read = 0
+        self._inherited = 0
         self.workers.cancel_group(self, "bid")
         self.cheque.reset()
 
@@ -290,18 +273,19 @@ class TableScreen(Screen[None]):
         may_bid = you is not None and you.may_bid is not None
         tie = game.phase == "rebid" and facts.me(snapshot) == game.auctioneer
         on_show = facts.award_on_show(game) is not None or tie
+        wiped = self.cheque.show(sight)
         self._reading = may_bid and not over and self._award_unread(snapshot, game)
         bidding = may_bid and not over and not self._reading
         small = self.has_class("-small")
         self.set_class(over, "-over")
+        self.set_class(snapshot.lost is not None, "-lost")
         self.set_class(bidding, "-cheque")
         self.set_class(not bidding and on_show and not over, "-award")
         self.set_class(not bidding and not on_show and not over, "-wait")
         self.set_class(len(game.seats) == 5, "-five")
         self.set_class(len(game.seats) == 3, "-three")
         self.query_one("#boards").styles.height = len(game.seats) + 1
-        wiped = self.cheque.show(sight)
-        if wiped is not None and not bidding:
+        if wiped is not None and not (bidding and self.cheque.remarks):
             self._notice = wiped
         noticed = bool(self._notice.sentence)
         self.set_class(bool(snapshot.lost or noticed or snapshot.room.paused), "-banner")
@@ -319,7 +303,7 @@ class TableScreen(Screen[None]):
         """Whether there is an award that one who may bid has not sent away by typing."""
         return (
             facts.award_on_show(game) is not None
-            and facts.sealed(snapshot) is None
+            and not facts.has_bid(snapshot)
             and not self.cheque.typing
             and self._award_read != game.step
         )
@@ -347,7 +331,7 @@ class TableScreen(Screen[None]):
     def _tick(self) -> None:
         """Once a second where a clock runs; at once when a reaction has been seen enough."""
         if self._snapshot is not None:
-            aged = self._with_long_away(self._snapshot)
+            aged = self.absences.marked(self._snapshot)
             if aged.long_away != self._snapshot.long_away:
                 self._snapshot = aged
                 self._show()
@@ -398,7 +382,7 @@ class TableScreen(Screen[None]):
 
     def on_cheque_sealed(self, event: Cheque.Sealed) -> None:
         body = Act(step=event.step, action={"kind": "bid", "amount": str(event.amount)})
-        self.run_worker(self._send_bid(body), group="bid", exit_on_error=False)
+        work(self, self._send_bid(body), "bid", exclusive=False)
 
     async def _send_bid(self, body: Act) -> None:
         wrong, unsure = await self._tried(body)
@@ -443,7 +427,7 @@ class TableScreen(Screen[None]):
             if self.is_mounted:
                 self.notice(wrong)
 
-        self.run_worker(ask(), group="ask", exit_on_error=False)
+        work(self, ask(), "ask", exclusive=False)
 
     # --- Deeds --------------------------------------------------------------------------------
 
@@ -457,9 +441,13 @@ class TableScreen(Screen[None]):
     def action_deed(self, name: str) -> None:
         """Does one of the registry's deeds."""
         sight = self.sight
-        if sight is None or not actions.deed(name).possible(sight.snapshot):
+        deed = actions.deed(name)
+        if sight is None or not deed.possible(sight.snapshot):
             return
         if self.over.skip():
+            return
+        if deed.asks and sight.snapshot.lost is not None:
+            self.notify(_("Not while the connection is lost."), timeout=3, markup=False)
             return
         getattr(self, f"_do_{name}")(sight)
 
@@ -485,7 +473,7 @@ class TableScreen(Screen[None]):
             if self.is_mounted:
                 self.over.say(sentence)
 
-        self.run_worker(save(), group="save", exclusive=True, exit_on_error=False)
+        work(self, save(), "save")
 
     def _do_ledger(self, sight: Sight) -> None:
         def closed(cover: bool | None) -> None:
@@ -542,37 +530,27 @@ class TableScreen(Screen[None]):
         self._ask_for(Pause(on=not sight.snapshot.room.paused))
 
     def _do_stand_in(self, sight: Sight) -> None:
-        for seat in actions.stand_in_seats(sight.snapshot):
-            self._ask_for(StandIn(seat=seat))
+        table_seat.ask_about(
+            self.app,
+            table_seat.stand_in,
+            actions.stand_in_seats,
+            lambda: self._snapshot,
+            lambda seat: self._ask_for(StandIn(seat=seat)),
+        )
 
     def _do_release(self, sight: Sight) -> None:
-        room = sight.snapshot.room
-        seats = {seat: room.seats[seat].name for seat in actions.release_seats(sight.snapshot)}
-        if len(seats) == 1:
-            self._ask_for(Release(seat=next(iter(seats))))
-            return
-
-        def chosen(choice: str | None) -> None:
-            now = self._snapshot
-            for seat in actions.release_seats(now) if choice and now is not None else ():
-                # The seats may have changed hands meanwhile.
-                same = now is not None and now.room.seats[seat].name == seats.get(seat)
-                if same and choice in ("all", str(seat)):
-                    self._ask_for(Release(seat=seat))
-
-        choices = [
-            Choice(str(seat), _("That of {name}").format(name=printable(name)), str(number))
-            for number, (seat, name) in enumerate(seats.items(), 1)
-        ]
-        choices.append(Choice("all", _("All of them"), "a"))
-        self.app.push_screen(Choose(_("Which seat shall whoever joins have?"), choices), chosen)
+        table_seat.ask_about(
+            self.app,
+            table_seat.release,
+            actions.release_seats,
+            lambda: self._snapshot,
+            lambda seat: self._ask_for(Release(seat=seat)),
+        )
 
     def _do_sit(self, sight: Sight) -> None:
         app: Any = self.app
         if app.visit is not None:
-            self.run_worker(
-                take_seat(app, app.visit), group="seat", exclusive=True, exit_on_error=False
-            )
+            work(self, table_seat.take_freed(app, app.visit, sight.snapshot.room), "seat")
 
     def _do_leave(self, sight: Sight) -> None:
         self._desk.leave_table()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -10,10 +10,12 @@ from typing import Any
 from textual.binding import Binding
 from textual.command import DiscoveryHit, Hit, Hits, Provider
 
+from qe_tui import words
 from qe_tui.i18n import _
 from qe_tui.model import Snapshot
-from qe_tui.screens.table_facts import me
-from qe_tui.screens.table_seat import may_sit
+from qe_tui.presence import away_seats
+from qe_tui.screens.table_facts import free_seats, may_sit, me
+from qe_tui.widgets import ink
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +32,8 @@ class Deed:
     """Whether a line of 80 cells has room for it."""
     told: bool = True
     """Whether the help tells of it also while it cannot be done."""
+    asks: bool = False
+    """Whether it needs the host, so that it waits while the connection is lost."""
 
     @property
     def binding(self) -> Binding:
@@ -84,17 +88,19 @@ def _may_pause(snapshot: Snapshot) -> bool:
 DEEDS: tuple[Deed, ...] = (
     Deed("again", "p", "p", _("play again"),
          _("The host opens the lobby for another game, everybody where they were."),
-         _may_play_again),
+         _may_play_again, asks=True),
     Deed("bids", "b", "b", _("all bids"), _("Every bid of the game, turned up."), _over),
     Deed("story", "s", "s", _("story"), _("The game, told auction by auction."), _over),
     Deed("save", "e", "e", _("save"), _("Writes the whole game to a text file."), _over),
     Deed("ledger", "tab", "Tab", _("ledger"),
          _("Every bid you may know, by auction, and what each has spent at least."), _playing),
     Deed("peek", "f2", "F2", _("peek"),
-         _("Once a game with five players: look at the last winning bid."), _may_peek),
-    Deed("chat", "slash", "/", _("chat"), _("Says something to the table."), _may_speak),
+         _("Once a game with five players: look at the last winning bid."), _may_peek,
+         asks=True),
+    Deed("chat", "slash", "/", _("chat"), _("Says something to the table."), _may_speak,
+         asks=True),
     Deed("react", "exclamation_mark", "!", _("react"),
-         _("A gasp, a laugh, a poker face or applause."), _may_speak),
+         _("A gasp, a laugh, a poker face or applause."), _may_speak, asks=True),
     Deed("cover", "escape", "Esc", _("cover"),
          _("Covers your token, bid and ledger from the neighbours' eyes, and uncovers them."),
          lambda snapshot: _seated(snapshot) and _playing(snapshot)),
@@ -102,32 +108,26 @@ DEEDS: tuple[Deed, ...] = (
          _always),
     Deed("sit", "j", "j", _("take the free seat"),
          _("Takes over the seat of somebody who has gone, in the middle of the game."),
-         may_sit, told=False),
+         may_sit, told=False, asks=True),
     Deed("pause", "f4", "F4", _("pause"),
          _("The host stops clocks and computers, and lets them go on."),
-         _may_pause, in_line=False, told=False),
-    Deed("stand_in", "f5", "F5", _("stand-in"),
+         _may_pause, in_line=False, told=False, asks=True),
+    Deed("stand_in", "f5", "F5", _("computer"),
          _("The host lets a computer play for whoever is away."),
          lambda snapshot: _may_pause(snapshot) and bool(stand_in_seats(snapshot)), in_line=False,
-         told=False),
-    Deed("release", "f6", "F6", _("free the seat"),
+         told=False, asks=True),
+    Deed("release", "f6", "F6", _("free seat"),
          _("The host gives the seat of somebody who is away to whoever joins. A computer plays it "
            "until then; who comes back first has it again."),
          lambda snapshot: _may_pause(snapshot) and bool(release_seats(snapshot)), in_line=False,
-         told=False),
+         told=False, asks=True),
     Deed("leave", "l", "l", _("leave"),
          _("Goes back to the menu."), lambda snapshot: _over(snapshot) or not _seated(snapshot)),
     Deed("give_up", "f9", "F9", _("give up the seat"),
          _("Goes back to the menu; a computer plays the seat until somebody takes it."),
-         lambda snapshot: _seated(snapshot) and _playing(snapshot), in_line=False, told=False),
+         lambda snapshot: _seated(snapshot) and _playing(snapshot), in_line=False, told=False,
+         asks=True),
 )  # fmt: skip
-
-
-def away_seats(snapshot: Snapshot) -> list[int]:
-    """Seats of people who are not there, and that nobody plays."""
-    return [
-        info.seat for info in snapshot.room.seats if info.kind == "human" and not info.connected
-    ]
 
 
 def stand_in_seats(snapshot: Snapshot) -> list[int]:
@@ -152,15 +152,31 @@ def possible(snapshot: Snapshot | None) -> Iterator[Deed]:
     if snapshot is None:
         return
     for deed in DEEDS:
-        if not deed.possible(snapshot):
+        if not deed.possible(snapshot) or (deed.asks and snapshot.lost is not None):
             continue
         if deed.name == "pause" and snapshot.room.paused:
             yield replace(deed, label=_("go on"), in_line=True)
         elif deed.name in ("stand_in", "release"):
             waits = bool(set(stand_in_seats(snapshot)) & _awaited(snapshot))
             yield replace(deed, in_line=waits)
+        elif deed.name == "sit" and (whose := one_name(snapshot, free_seats(snapshot.room))):
+            yield replace(deed, label=_("take {name}'s seat").format(name=whose))
         else:
             yield deed
+
+
+def at_length(deed: Deed, snapshot: Snapshot) -> Deed:
+    """A deed with the name of whom it is about, where that is one alone."""
+    if deed.name == "stand_in" and (name := one_name(snapshot, stand_in_seats(snapshot))):
+        return replace(deed, label=_("computer for {name}").format(name=name))
+    if deed.name == "release" and (name := one_name(snapshot, release_seats(snapshot))):
+        return replace(deed, label=_("free {name}'s seat").format(name=name))
+    return deed
+
+
+def one_name(snapshot: Snapshot, seats: Sequence[int]) -> str:
+    """The name at the seat, fit for a key line, where it is one seat alone."""
+    return ink.cut(words.name(snapshot.room, seats[0]), 12) if len(seats) == 1 else ""
 
 
 def _awaited(snapshot: Snapshot) -> set[int]:

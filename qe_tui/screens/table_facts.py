@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from protocol import qe
+from protocol.messages import Room
 from qe_tui.i18n import _
 from qe_tui.model import Snapshot
 from server.games.qe.scoring import score
@@ -46,6 +47,8 @@ class Sight:
     moods: Mapping[int, str] = field(default_factory=dict)
     reading: bool = False
     """The reader may bid, and still has the last award before them in the place of the cheque."""
+    inherited: int = 0
+    """The auction in which the bid of the reader's seat is that of who sat there before."""
 
 
 def players(snapshot: Snapshot) -> int:
@@ -75,9 +78,59 @@ def sealed(snapshot: Snapshot) -> str | None:
     return you.bid
 
 
+def stands_unseen(snapshot: Snapshot) -> bool:
+    """Whether a bid of the reader's seat stands that its former holder sealed in this step: it
+    counts, and is shown to the reader only when the step has closed."""
+    game, you = snapshot.game, snapshot.you
+    return (
+        game is not None
+        and you is not None
+        and game.phase in ("secret", "blind")
+        and you.may_bid is not None
+        and you.bid is None
+        and you.seat not in game.waiting
+    )
+
+
+def has_bid(snapshot: Snapshot) -> bool:
+    """Whether a bid of the reader's seat is sealed in the step that is open, whoever made it."""
+    return sealed(snapshot) is not None or stands_unseen(snapshot)
+
+
+def inherited(snapshot: Snapshot, before: int) -> int:
+    """The auction in which the bid of the reader's seat is not their own; 0 where there is none.
+    `before`: what this was until now."""
+    game = snapshot.game
+    if game is None:
+        return 0
+    if stands_unseen(snapshot):
+        return game.auction
+    if before == game.auction and sealed(snapshot) is not None:
+        return 0
+    return before
+
+
 def award_on_show(game: qe.Game) -> qe.Sale | None:
     """The last sale, from when it was made until the next opening is."""
     return game.history[-1] if game.history and game.phase in ("opening", "blind") else None
+
+
+# --- Seats ----------------------------------------------------------------------------------
+
+
+def is_free(room: Room) -> bool:
+    """Whether whoever joins now gets a seat."""
+    return any(seat.released or (seat.kind == "open") for seat in room.seats)
+
+
+def may_sit(snapshot: Snapshot) -> bool:
+    """Whether the reader watches, and could take a seat."""
+    return snapshot.room.me is None and snapshot.broker is None and is_free(snapshot.room)
+
+
+def free_seats(room: Room) -> list[int]:
+    """The seats of a running game that whoever joins may have."""
+    return [seat.seat for seat in room.seats if seat.released]
 
 
 # --- Bids -----------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from rich.cells import cell_len, set_cell_size
 
 from protocol import qe
+from protocol.text import printable
 from qe_tui import words
 from qe_tui.amounts import short
 from qe_tui.i18n import _, ngettext
@@ -56,12 +57,19 @@ def todo(sight: Sight) -> Todo:
         return "", [""]
     if game.phase == "over":
         return _("GAME OVER."), [""]
+    if snapshot.lost is not None:
+        return _("WAIT."), _lost_todo(snapshot)
     if you is None:
         return _watching(snapshot, game, tied)
     if you.may_bid is None:
         return _waiting_for_others(snapshot, game, you, tied)
     if game.phase == "opening":
         return _opening(sight)
+    if facts.stands_unseen(snapshot):
+        return _("A BID OF THIS SEAT IS SEALED,"), [
+            _("by who sat here before.  Type to put yours in its place."),
+            _("not yours.  Type to put yours in its place."),
+        ]
     if game.phase == "blind":
         return _blind(sight)
     opener = "" if game.auctioneer is None else who(snapshot, game.auctioneer)
@@ -88,6 +96,21 @@ def todo(sight: Sight) -> Todo:
     zero = _("Zero: +2 VP") if facts.zero_scores(snapshot) else _("Zero: no VP")
     only = _("Only {name} will see it.").format(name=opener)
     return _("YOUR SECRET BID."), [f"{only}  {limit}  {zero}", f"{only}  {shorter}  {zero}"]
+
+
+def lost(snapshot: Snapshot) -> tuple[str, str, str]:
+    """That the connection is away, why, and what becomes of it; without a loss empty."""
+    if snapshot.lost is None:
+        return "", "", ""
+    seated = snapshot.room.me is not None
+    then = _("Trying again; your seat is kept.") if seated else _("Trying again.")
+    return _("CONNECTION LOST."), printable(snapshot.lost), then
+
+
+def _lost_todo(snapshot: Snapshot) -> list[str]:
+    if snapshot.you is not None and snapshot.you.may_bid is not None:
+        return [_("Go on typing; Enter works when the host is back.")]
+    return [_("This is how it stood when the connection went.")]
 
 
 def _opening(sight: Sight) -> Todo:
@@ -196,6 +219,25 @@ def told(snapshot: Snapshot, sale: qe.Sale) -> list[str]:
 # --- Who is awaited -------------------------------------------------------------------------
 
 
+def paused(snapshot: Snapshot) -> tuple[str, list[str]]:
+    """That the table is paused, and how it goes on, in wordings that get shorter. Who has paused
+    it nobody tells: the host's role may have gone on to somebody else since."""
+    bids = _("Bids are still taken.")
+    host = snapshot.room.host
+    if snapshot.hosting:
+        goes_on = _("F4 goes on.")
+    elif host is None:
+        return _("PAUSED."), [bids]
+    elif away(snapshot, host):
+        goes_on = _("{name}, the host, is away: soon another one is host.")
+    else:
+        goes_on = _("{name}, the host, goes on with it.")
+    if host is not None:
+        goes_on = goes_on.format(name=Who(snapshot, host))
+    waits = _("Clocks and computers wait.")
+    return _("PAUSED."), [f"{waits}  {bids}  {goes_on}", f"{bids}  {goes_on}", goes_on]
+
+
 def away(snapshot: Snapshot, seat: int) -> bool:
     """Whether the human of a seat is not there."""
     info = snapshot.room.seats[seat]
@@ -209,6 +251,8 @@ def awaited(snapshot: Snapshot, now: float) -> list[str]:
         return [""]
     left = facts.seconds_left(snapshot, now)
     clock = f", {words.clock(left)}" if left is not None else ""
+    if snapshot.room.paused:
+        clock = _(" (paused)")
     others = [seat for seat in game.waiting if seat != facts.me(snapshot)]
     mine = len(others) < len(game.waiting)
     if not others and mine:
@@ -244,17 +288,19 @@ def tie(sight: Sight) -> list[str]:
     return [f"{tied}: {number}, {third}", f"{tied}: {number}", f"{least}: {number}", least]
 
 
-def now_word(snapshot: Snapshot, seat: int, tied: frozenset[int]) -> str:
-    """One word for what a seat is doing."""
+def now_word(
+    snapshot: Snapshot, seat: int, tied: frozenset[int], *, at_length: bool = False
+) -> str:
+    """One word for what a seat is doing; who plays in place of whom `at_length`."""
     game = snapshot.game
     if game is None or game.phase == "over":
         return ""
     waiting = seat in game.waiting
     info = snapshot.room.seats[seat]
-    if info.released and info.kind == "stand_in":
-        return _("free")
+    if info.kind == "stand_in" and info.released:
+        return _("free, a computer plays") if at_length else _("free, comp.")
     if info.kind == "stand_in":
-        return _("stand-in")
+        return _("away, a computer plays") if at_length else _("computer")
     if away(snapshot, seat):
         return _("AWAY")
     if seat == facts.me(snapshot) and waiting:
@@ -295,6 +341,8 @@ def header(snapshot: Snapshot) -> tuple[list[str], list[str]]:
             if game.auctioneer is not None:
                 left.append(_("auctioneer {name}").format(name=who(snapshot, game.auctioneer)))
     right = [_("table {code}").format(code=snapshot.table)]
+    if snapshot.broker is not None:
+        right = [_("{code} by broker").format(code=snapshot.table)]
     if room.spectators:
         right.append(
             ngettext("{count} watching", "{count} watching", room.spectators).format(

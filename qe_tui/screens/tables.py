@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from rich.cells import cell_len, set_cell_size
@@ -20,6 +19,7 @@ from protocol.text import printable
 from qe_tui.i18n import _
 from qe_tui.screens.parts import Banner, Headline, Picks, TopLine, key_line
 from qe_tui.visit import Visit
+from qe_tui.work import work
 
 if TYPE_CHECKING:
     from qe_tui.app import QEApp
@@ -41,10 +41,10 @@ class TablesScreen(Screen[Chosen]):
     ]
     app: QEApp
 
-    def __init__(self, visit: Visit, tables: Sequence[TableInfo], watching: bool) -> None:
+    def __init__(self, visit: Visit, tables: list[TableInfo], watching: bool) -> None:
         super().__init__()
         self._visit = visit
-        self._tables = list(tables)
+        self._tables = tables
         self._watching = watching
 
     def compose(self) -> ComposeResult:
@@ -72,7 +72,7 @@ class TablesScreen(Screen[Chosen]):
 
     def _look(self) -> None:
         if self.is_current:
-            self.run_worker(self._refresh(), group="tables", exclusive=True, exit_on_error=False)
+            work(self, self._refresh(), "tables")
 
     async def _refresh(self) -> None:
         try:
@@ -83,13 +83,11 @@ class TablesScreen(Screen[Chosen]):
         self.query_one(Banner).say(None)
         self._show(tables)
 
-    def _show(self, tables: Sequence[TableInfo]) -> None:
+    def _show(self, tables: list[TableInfo]) -> None:
         options = self.query_one(OptionList)
-        # A host that lists a table twice is a strange one, but no reason to fail.
-        tables = list({table.table: table for table in tables}.values())
         if tables != self._tables or options.option_count != len(tables):
             kept = options.highlighted_option.id if options.highlighted_option else None
-            self._tables = list(tables)
+            self._tables = tables
             options.clear_options()
             options.add_options([Option(_line(table), id=table.table) for table in tables])
             codes = [table.table for table in tables]

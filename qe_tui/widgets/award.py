@@ -217,9 +217,16 @@ def _as_others(sight: Sight, sale: qe.Sale, width: int) -> tuple[list[Content], 
     if seat is not None and not sight.covered:
         own = facts.standing(snapshot, sale.auction).get(seat)
         if own is not None and own.source == "own":
-            said = _("Your bid was {amount}.").format(amount=grouped(own.amount, 30))
+            amount = grouped(own.amount, 30)
+            said = _("Your bid was {amount}.").format(amount=amount)
             if seat == sale.winner:
-                said = _("You pay {amount}.").format(amount=grouped(own.amount, 30))
+                said = _("You pay {amount}.").format(amount=amount)
+            if sight.inherited == sale.auction:
+                said = _("The bid of your seat was {amount}, sealed before you came.").format(
+                    amount=amount
+                )
+                if seat == sale.winner:
+                    said = _("You pay {amount}: sealed before you came.").format(amount=amount)
             body.append(_row(said, width, "bold" if seat == sale.winner else ""))
     if sale.price is not None and sale.winner == sale.auctioneer:
         paid = grouped(sale.price, 30)

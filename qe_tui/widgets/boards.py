@@ -16,7 +16,15 @@ from qe_tui.screens.table_facts import Sight
 from qe_tui.widgets import ink
 
 _NOW = 8
-_STYLES = {_("YOU"): ink.MINE, _("AWAY"): ink.BAD, _("opens"): "bold", _("free"): ink.WARN}
+_STYLES = {
+    _("YOU"): ink.MINE,
+    _("AWAY"): ink.BAD,
+    _("opens"): "bold",
+    _("free, comp."): ink.WARN,
+    _("free, a computer plays"): ink.WARN,
+}
+_AT_LENGTH = 100
+"""Cells from which on it is said at length what a seat is doing."""
 
 
 def paint(sight: Sight, width: int) -> Content:
@@ -27,18 +35,28 @@ def paint(sight: Sight, width: int) -> Content:
     names = [words.name(sight.snapshot.room, board.seat) for board in game.seats]
     name_cells = min(20, max(10, width - 70), max(6, *map(cell_len, names)))
     marks = _marks(game)
-    room = width - 3 - name_cells - 6 - len(marks) - _NOW - 2
+    now_cells = max(_NOW, *(cell_len(_now(sight, board.seat, width)) for board in game.seats))
+    room = width - 3 - name_cells - 6 - len(marks) - now_cells - 2
     heading = (
         "   "
         + ink.left(_("PLAYER"), name_cells + 6)
         + ink.left(_("TILES"), room)
         + marks
         + "  "
-        + ink.left(_("NOW"), _NOW)
+        + ink.left(_("NOW"), now_cells)
     )
     lines = [Content.styled(heading, ink.QUIET)]
-    lines += [_row(sight, board, name_cells, room, len(marks)) for board in game.seats]
+    lines += [
+        _row(
+            sight, board, _now(sight, board.seat, width), (name_cells, room, len(marks), now_cells)
+        )
+        for board in game.seats
+    ]
     return ink.rows(lines)
+
+
+def _now(sight: Sight, seat: int, width: int) -> str:
+    return table_words.now_word(sight.snapshot, seat, sight.tied, at_length=width >= _AT_LENGTH)
 
 
 def _marks(game: qe.Game) -> str:
@@ -50,7 +68,9 @@ def _marks(game: qe.Game) -> str:
     return text + ("  " + _("PEEK") if len(game.seats) == 5 else "")
 
 
-def _row(sight: Sight, board: qe.Board, name_cells: int, room: int, marks: int) -> Content:
+def _row(sight: Sight, board: qe.Board, now: str, columns: tuple[int, int, int, int]) -> Content:
+    """A seat's row; `columns` are the cells of name, tiles, marks and what it is doing now."""
+    name_cells, room, marks, now_cells = columns
     snapshot = sight.snapshot
     game = snapshot.game
     assert game is not None
@@ -66,7 +86,6 @@ def _row(sight: Sight, board: qe.Board, name_cells: int, room: int, marks: int) 
         pointer = ("*>", ink.MINE)
     name = _("You") if mine else words.name(snapshot.room, board.seat)
     mood = sight.moods.get(board.seat)
-    now = table_words.now_word(snapshot, board.seat, sight.tied)
     now_style = _STYLES.get(now, "")
     if mood in words.REACTIONS:
         now, now_style = words.REACTIONS[mood][1] + "!", ink.WARN
@@ -80,7 +99,7 @@ def _row(sight: Sight, board: qe.Board, name_cells: int, room: int, marks: int) 
         _tiles(game, board, token, sight.covered, room),
         _zeros(game, board, marks),
         "  ",
-        (ink.left(now, _NOW), now_style),
+        (ink.left(now, now_cells), now_style),
     )
 
 

@@ -183,6 +183,7 @@ class Unsure:
     view can tell whether the host has it; None until the loss has been shown."""
 
     step: int
+    auction: int
     amount: str = field(repr=False)
     room: Room | None = None
 
@@ -213,6 +214,8 @@ class Cheque(Vertical):
         self._sending: int | None = None
         self._sent = ""
         """The amount that is on its way, while `_sending` says for which step."""
+        self._auction = 0
+        """The auction that it is for."""
         self._unsure: Unsure | None = None
 
     DEFAULT_CSS = """
@@ -248,8 +251,9 @@ class Cheque(Vertical):
         if self.line.step != game.step:
             stale = self.line.begin(game.step)
             if became is not None:
+                # It is no answer to what is asked for now: it stands beside this cheque, not on it.
                 self.line.empty()
-                self._note = wiped = became
+                self._note, wiped = NOTHING, became
             elif stale and self._sending is None:
                 self.line.empty()
                 self._note = wiped = self._what_became(before, sight.snapshot)
@@ -259,7 +263,7 @@ class Cheque(Vertical):
             # The view has overtaken the answer: nothing of a sealed bid stays on show.
             self.sent(game.step)
         self.line.placeholder = self._placeholder(sight.snapshot)
-        self.set_class(facts.sealed(sight.snapshot) is not None and not self.typing, "-sealed")
+        self.set_class(facts.has_bid(sight.snapshot) and not self.typing, "-sealed")
         self._repaint()
         return wiped
 
@@ -285,10 +289,14 @@ class Cheque(Vertical):
             if game.step == unsure.step:
                 self.say(_("The host did not get it.  Enter seals it."), ink.WARN)
             return None
-        note = Note(_("The host has your bid."), ink.GOOD, _("The host has your bid."))
+        has = _("The host has your bid of auction {number}.")
+        if game.auction != unsure.auction:
+            has = _("The host had your bid of auction {number}.")
+        said = has.format(number=unsure.auction)
+        note = Note(said, ink.GOOD, said)
         if self.typing and str(self._read()) == unsure.amount:
             self.line.empty()
-        self._note = note
+        self._note = note if game.step == unsure.step else NOTHING
         return note
 
     def _what_became(self, before: Snapshot | None, now: Snapshot) -> Note:
@@ -307,6 +315,9 @@ class Cheque(Vertical):
                 _("Closed before your change; your bid stood."),
             )
         own = facts.standing(now, game.auction).get(before.you.seat)
+        if facts.stands_unseen(before):
+            stood = _("Closed before your change; the bid from before you came stood.")
+            return Note(stood, ink.WARN, stood)
         if own is not None:
             return Note(
                 _("Time ran out before you sealed; {amount} was bid for you.").format(
@@ -318,10 +329,16 @@ class Cheque(Vertical):
         return Note(closed, ink.WARN, closed)
 
     def _placeholder(self, snapshot: Snapshot) -> str:
+        if facts.stands_unseen(snapshot):
+            return _("[ SEALED before you came ]")
         return _("[ SEALED ]") if facts.sealed(snapshot) is not None else ""
 
-    # --- Sending ------------------------------------------------------------------------------
+    @property
+    def remarks(self) -> bool:
+        """Whether there is a remark on it that stays until the next key."""
+        return bool(self._note.sentence)
 
+    # --- Sending ------------------------------------------------------------------------------
     def on_bid_line_too_early(self, event: BidLine.TooEarly) -> None:
         event.stop()
         if self.typing:
@@ -342,6 +359,7 @@ class Cheque(Vertical):
             return
         self._sending = self.line.belongs_to
         self._sent = str(amount)
+        self._auction = game.auction if (game := self._sight.snapshot.game) is not None else 0
         self.line.locked = True
         self.say(_("Sealing it ..."), ink.QUIET)
         self.post_message(self.Sealed(self._sending, amount))
@@ -392,7 +410,7 @@ class Cheque(Vertical):
         if self._sending == step:
             lost = self._sight is not None and self._sight.snapshot.lost is not None
             room = self._sight.snapshot.room if self._sight is not None and lost else None
-            self._unsure = Unsure(step, self._sent, room)
+            self._unsure = Unsure(step, self._auction, self._sent, room)
             self.failed(step, sentence)
 
     def say(self, sentence: str, style: str, covered: str | None = None) -> None:
@@ -403,7 +421,7 @@ class Cheque(Vertical):
     def on_bid_line_edited(self) -> None:
         self._note = NOTHING
         sight = self._sight
-        sealed = sight is not None and facts.sealed(sight.snapshot) is not None
+        sealed = sight is not None and facts.has_bid(sight.snapshot)
         self.set_class(sealed and not self.typing, "-sealed")
         self._repaint()
 
@@ -450,6 +468,8 @@ class Cheque(Vertical):
         return ink.rows(lines[:height])
 
     def _paint_hint(self, height: int) -> Content:
+        if self._sight is not None and facts.stands_unseen(self._sight.snapshot):
+            return Content.styled(_("It counts, and you may not see it yet."), ink.QUIET)
         if self._sight is not None and facts.sealed(self._sight.snapshot) is not None:
             return Content.styled(_("Nobody sees it before all are in."), ink.QUIET)
         return Content.styled(_("12000   12k   1.5m   10^30"), ink.FAINT)
@@ -465,11 +485,12 @@ class Cheque(Vertical):
         if first.cell_length > width:
             return ink.rows(first.wrap(width)[:height])
         does = _("Enter opens") if game.phase == "opening" else _("Enter seals it")
-        enter = ink.text((does, ink.MINE)) if self.typing and not sentence else Content("")
+        can = self.typing and not sentence and self._sight.snapshot.lost is None
+        enter = ink.text((does, ink.MINE)) if can else Content("")
         lines = [ink.ends(first, enter, width)]
         if game.phase == "blind" and not self._sight.covered:
             lines.append(Content.styled(self._dread(you.spent, width), ink.WARN))
-        elif self.typing and facts.sealed(self._sight.snapshot) is not None:
+        elif self.typing and facts.has_bid(self._sight.snapshot):
             lines.append(Content.styled(_("Until then your sealed bid stands."), ink.QUIET))
         return ink.rows(lines[-height:])
 
@@ -506,6 +527,8 @@ class Cheque(Vertical):
         game, you = sight.snapshot.game, sight.snapshot.you
         assert game is not None
         assert you is not None
+        if facts.stands_unseen(sight.snapshot):
+            return _("Type an amount to put yours in its place.")
         if facts.sealed(sight.snapshot) is not None:
             return _("Type an amount to change your bid.")
         if game.phase == "blind":
@@ -516,7 +539,7 @@ class Cheque(Vertical):
         """The total with this bid: as it is typed, or else as it is sealed."""
         amount = self._read() if self.line.value else None
         if amount is None:
-            if self._sight is not None and facts.sealed(self._sight.snapshot) is not None:
+            if self._sight is not None and facts.has_bid(self._sight.snapshot):
                 return _("spent so far {spent}").format(spent=grouped(spent, 30))
             amount = 0
         return _("spent so far {spent}; with this bid {total}").format(

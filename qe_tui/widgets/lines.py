@@ -12,6 +12,7 @@ from protocol.text import printable
 from qe_tui import words
 from qe_tui.amounts import grouped
 from qe_tui.i18n import _
+from qe_tui.model import Snapshot
 from qe_tui.screens import table_facts as facts
 from qe_tui.screens import table_words
 from qe_tui.screens.table_actions import Deed
@@ -33,20 +34,22 @@ def banner(sight: Sight, notice: str, width: int) -> Content:
     """What is wrong, if something is: no connection, an error, a pause."""
     snapshot = sight.snapshot
     if snapshot.lost is not None:
-        sentence = printable(snapshot.lost)
-        return _stripe(_("CONNECTION LOST."), sentence, "$background on $error bold", width)
+        return connection_lost(snapshot, width)
     if notice:
         return _stripe("!", printable(notice), "$background on $warning bold", width)
     if snapshot.room.paused:
-        room = snapshot.room
-        by = _("PAUSED.")
-        if room.host is not None and not snapshot.hosting:
-            by = _("PAUSED by {name}.").format(name=table_words.who(snapshot, room.host))
-        sentence = _("Clocks and computers wait.  Bids are still taken.")
-        if snapshot.hosting:
-            sentence += "  " + _("F4 goes on.")
-        return _stripe(by, sentence, ink.BADGE, width)
+        loud, wordings = table_words.paused(snapshot)
+        sentence = ink.fitting(width - cell_len(loud) - 3, *wordings)
+        return _stripe(loud, sentence, ink.BADGE, width)
     return Content("")
+
+
+def connection_lost(snapshot: Snapshot, width: int) -> Content:
+    """The stripe while there is no connection: of what it says, only the reason may be cut."""
+    loud, why, then = table_words.lost(snapshot)
+    why = ink.cut(why, width - cell_len(loud) - cell_len(then) - 5)
+    sentence = "  ".join(filter(None, (why, then)))
+    return _stripe(loud, sentence, "$background on $error bold", width)
 
 
 def _stripe(loud: str, sentence: str, style: str, width: int) -> Content:
@@ -57,7 +60,7 @@ def _stripe(loud: str, sentence: str, style: str, width: int) -> Content:
 def todo(sight: Sight, width: int) -> Content:
     """The one line that says what to do."""
     loud, wordings = table_words.todo(sight)
-    mine = facts.my_turn(sight.snapshot)
+    mine = _asked_for(sight)
     start = ink.text(
         (" >>> ", ink.KEY if mine else ink.QUIET), (loud, ink.MINE if mine else "bold")
     )
@@ -67,12 +70,15 @@ def todo(sight: Sight, width: int) -> Content:
     return start + Content(ink.fitting(room, *(said for pair in pairs for said in pair)))
 
 
+def _asked_for(sight: Sight) -> bool:
+    """Whether the reader is to do something, and can."""
+    return facts.my_turn(sight.snapshot) and sight.snapshot.lost is None
+
+
 def awaited(sight: Sight, width: int, start: Content) -> Content:
     """Who is awaited, at the right, with something quiet at the left."""
-    style = ink.MINE if facts.my_turn(sight.snapshot) else ""
+    style = ink.MINE if _asked_for(sight) else ""
     wordings = table_words.awaited(sight.snapshot, sight.now)
-    if sight.snapshot.room.paused:
-        wordings = [_("paused")]
     end = ink.fitting(width - start.cell_length - 6, *wordings)
     if len(end) < len(wordings[-1]):
         end = ink.cut(wordings[-1], width - 4)
@@ -139,7 +145,7 @@ def chat(sight: Sight, mood: str, width: int, height: int = 1) -> Content:
     """What was said last, as far as there is room; in place of it, a reaction for a moment."""
     if height > 1:
         shown = Content.styled(ink.cut(" " + mood, width), ink.WARN) if mood else Content("")
-        log = side.chat(sight.snapshot.said, width - 2, height - (1 if mood else 0))
+        log = side.chat(sight.snapshot, width - 2, height - (1 if mood else 0))
         lines = [line.pad_left(1) for line in log.split("\n")]
         return ink.rows([*lines, shown] if mood else lines)
     if mood:
@@ -151,22 +157,27 @@ def chat(sight: Sight, mood: str, width: int, height: int = 1) -> Content:
     return start + Content(ink.cut(printable(said[-1].text), width - start.cell_length))
 
 
+_SPARED = ("react", "chat", "cover", "ledger", "peek")
+"""What is left out of a key line that has no room for it, in this order: the help has it all."""
+
+
 def keys(deeds: Iterable[Deed], first: tuple[str, str] | None, tail: str, width: int) -> Content:
     """The keys that do something now; a click on one does the same. `first` is a key and its
     label, of the bid line."""
-    pieces: list[Content] = []
+    pieces: dict[str, Content] = {}
     if first is not None:
-        pieces.append(ink.text((first[0], ink.KEY), " " + first[1]))
+        pieces[""] = ink.text((first[0], ink.KEY), " " + first[1])
     for deed in deeds:
         if deed.in_line:
             click = Style.from_meta({"@click": f"screen.deed({deed.name!r})"})
             piece = ink.text((deed.shown, ink.KEY), " " + deed.label)
-            pieces.append(piece.stylize(click))
+            pieces[deed.name] = piece.stylize(click)
     brief = tail.split(",", maxsplit=1)[0]
-    line = Content("")
-    for gap, leave in (("   ", tail), ("  ", tail), ("   ", brief), ("  ", brief), (" ", brief)):
-        last = ink.text((_("^Q"), ink.KEY), " " + leave)
-        line = ink.text(" ", Content(gap).join([*pieces, last]))
-        if line.cell_length <= width:
-            break
+    for spared in (None, *_SPARED):
+        pieces.pop(spared or "-", None)
+        for gap, leave in (("   ", tail), ("  ", tail), ("   ", brief), ("  ", brief)):
+            last = ink.text((_("^Q"), ink.KEY), " " + leave)
+            line = ink.text(" ", Content(gap).join([*pieces.values(), last]))
+            if line.cell_length <= width:
+                return line
     return line.truncate(width, ellipsis=True)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from textual.content import Content
 
 from protocol import qe
@@ -99,16 +97,19 @@ def _sale(snapshot: Snapshot, sale: qe.Sale, width: int) -> list[Content]:
     return [first, Content.styled("   " + ink.cut("  ".join(others), width - 3), ink.QUIET)]
 
 
-def chat(said: Sequence[Said], width: int, height: int) -> Content:
+def chat(snapshot: Snapshot, width: int, height: int) -> Content:
     """What was said, the newest at the bottom."""
     lines: list[Content] = []
-    for one in reversed(said):
+    for one in reversed(snapshot.said):
         message = ink.text((said_by(one) + ": ", "bold"), printable(one.text))
         lines[:0] = message.wrap(max(10, width))
         if len(lines) >= height:
             break
     if not lines:
-        lines = [Content.styled(_("Nothing was said yet."), ink.QUIET)]
+        quiet = _("Nothing was said yet.")
+        if snapshot.broker is not None:
+            quiet = _("No chat through a broker.")
+        lines = [Content.styled(quiet, ink.QUIET)]
     lines = lines[-height:]
     return ink.rows([Content("")] * (height - len(lines)) + lines)
 

@@ -113,12 +113,12 @@ def waiting_panel(sight: Sight, width: int, height: int) -> Content:
     for board in game.seats:
         if board.seat == game.auctioneer and game.phase != "blind":
             continue
-        word = table_words.now_word(snapshot, board.seat, sight.tied)
+        word = table_words.now_word(snapshot, board.seat, sight.tied, at_length=True)
         done = word == _("sealed")
         lines.append(
             ink.text(
                 (" [x] " if done else " [ ] ", ink.GOOD if done else ink.QUIET),
-                (ink.left(table_words.Who(snapshot, board.seat), 14), "bold"),
+                (ink.left(table_words.Who(snapshot, board.seat), table_words.NAME_CELLS), "bold"),
                 ink.nation(board.nation),
                 "  ",
                 (word, "" if done else ink.QUIET),

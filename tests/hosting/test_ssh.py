@@ -157,7 +157,7 @@ def test_guests_play_and_come_back(ways, tmux, tmp_path) -> None:
     kick = ["-m", "server", "ctl", "--data", str(tmp_path / "host"), "kick", code[1], "Bo"]
     subprocess.run([sys.executable, *kick], cwd=ROOT, check=True)
     notice = back.wait_for(lambda screen: auction(screen) is None)
-    assert "taken your seat away" in notice
+    assert "sent away from the table" in notice
     assert "menu" not in notice
     back.keys("C-q")
     assert back.status() == 0

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import getpass
 import os
 import signal
 import sys
+import tempfile
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from filelock import FileLock
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -52,6 +55,14 @@ async def tls_den(tmp_path: Path) -> AsyncIterator[Den]:
     await den.open()
     yield den
     await den.end()
+
+
+@pytest.fixture
+def alone_on_mdns() -> Iterator[None]:
+    """For tests that announce on the loopback interface: one at a time, in all processes, since
+    everybody there hears everybody else."""
+    with FileLock(Path(tempfile.gettempdir()) / f"qe-tests-mdns-{getpass.getuser()}.lock"):
+        yield
 
 
 @pytest.fixture

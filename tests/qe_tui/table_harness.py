@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from random import Random
 from typing import Any
 
-from textual.app import App
 from textual.pilot import Pilot
 
 from protocol.errors import Refused
 from protocol.messages import Act, Body, Options, Reacted, Room, Said, SeatInfo
 from protocol.qe import Bid, Peek
+from qe_tui.keys import KeysInOrder
 from qe_tui.model import Snapshot
 from qe_tui.screens.table import TableScreen
 from qe_tui.theme import THEME
@@ -139,7 +139,7 @@ class Clock:
         return self.at
 
 
-class Table(App[None]):
+class Table(KeysInOrder):
     """An app with nothing but the table, which plays for one seat of a real game."""
 
     def __init__(self, play: Play, seat: int | None, *, now: float = NOW, **room: Any) -> None:

@@ -25,7 +25,7 @@ from protocol.messages import (
     Start,
     TableInfo,
 )
-from qe_tui import hosting, own
+from qe_tui import hosting, link, own
 from qe_tui.app import QEApp
 from qe_tui.errands import Errand
 from qe_tui.model import Snapshot
@@ -276,6 +276,30 @@ async def test_a_lost_host_is_a_banner_and_comes_back(
         await until(lambda: [said.text for said in lobby(app).said] == ["hello"])
         assert say.value == ""
         assert lobby(app).room.me == 1
+
+
+async def test_ones_own_host_is_started_again_where_it_died_not_where_it_was_stopped(
+    den: Den, home: Home, at: At, until: Until, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    revived: list[Visit] = []
+
+    async def revive(home: Home, visit: Visit) -> None:
+        revived.append(visit)
+
+    monkeypatch.setattr(own, "revive", revive)
+    async with at(den.where, "play", players=3) as (app, pilot):
+        await until(lambda: isinstance(app.screen, TableScreen))
+        running = hosting.Running(
+            pid=os.getpid(), port=den.where.port, tls=False, addresses=[], folder=str(home.data)
+        )
+        app.visit.running = running
+        await den.close()
+        await until(lambda: app.snapshot is not None and app.snapshot.lost)
+        await pilot.pause()
+        assert not revived
+        app.post_message(link.LinkLost(app.visit, "The connection broke."))
+        await until(lambda: revived == [app.visit])
+        app.visit.running = None
 
 
 async def test_a_game_goes_on_after_the_host_was_away(

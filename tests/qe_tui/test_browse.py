@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Any
 
 import pytest
 from places import Den
+from zeroconf.asyncio import AsyncServiceInfo
 
 from protocol import mdns
 from protocol.broker import HostCard
@@ -66,6 +69,7 @@ def the(browser: Browser, id: str) -> list[FoundHost]:
     return [host for host in browser.hosts if host.id == id]
 
 
+@pytest.mark.usefixtures("alone_on_mdns")
 async def test_a_host_is_one_with_its_tables_and_goes_when_it_goes(
     tls_den: Den, home: Home, until: Until
 ) -> None:
@@ -98,6 +102,7 @@ async def test_a_host_is_one_with_its_tables_and_goes_when_it_goes(
     assert not home.pins.exists() or id not in home.pins.read_text(), "looking pins nothing"
 
 
+@pytest.mark.usefixtures("alone_on_mdns")
 async def test_a_host_that_moves_is_found_again(den: Den, home: Home, until: Until) -> None:
     id = (await den.guest(home, "Bo")).welcome.host.id
     addresses = [DEAD]
@@ -118,6 +123,7 @@ async def test_a_host_that_moves_is_found_again(den: Den, home: Home, until: Unt
     await announcer.stop()
 
 
+@pytest.mark.usefixtures("alone_on_mdns")
 async def test_what_is_pinned_stands_above_what_is_announced(
     tls_den: Den, den: Den, home: Home, until: Until
 ) -> None:
@@ -144,6 +150,60 @@ async def test_what_is_pinned_stands_above_what_is_announced(
         assert host.tables == ()
 
 
+@pytest.mark.usefixtures("alone_on_mdns")
+async def test_what_got_lost_on_the_way_is_asked_for_again(
+    den: Den, home: Home, until: Until, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    id = (await den.guest(home, "Bo")).welcome.host.id
+    request, asked = AsyncServiceInfo.async_request, Counter[str]()
+
+    async def lossy(info: AsyncServiceInfo, *more: Any) -> bool:
+        asked[info.name] += 1
+        return asked[info.name] > 3 and await request(info, *more)
+
+    monkeypatch.setattr(AsyncServiceInfo, "async_request", lossy)
+    async with (
+        announced((den.where.port, mdns.Notice(id=id, fp=None), ["127.0.0.1"])),
+        Browser(interfaces=LOOPBACK) as browser,
+    ):
+        await until(lambda: the(browser, id))
+
+
+async def test_who_repeats_a_host_elsewhere_does_not_hide_it(
+    tls_den: Den, home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    guest = await tls_den.guest(home, "Bo")
+    id, fp, port = guest.welcome.host.id, guest.stay.fingerprint, tls_den.where.port
+    open_now = most = 0
+
+    async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal open_now, most
+        open_now += 1
+        most = max(most, open_now)
+        await reader.read()
+        open_now -= 1
+        writer.close()
+
+    async with await asyncio.start_server(silent, "0.0.0.0") as liar:
+        false_port = liar.sockets[0].getsockname()[1]
+        false = [
+            [Where(f"127.0.{n}.{m}", false_port, fingerprint=fp) for m in range(1, 17)]
+            for n in range(3)
+        ]
+        real = Where("127.0.0.1", port, fingerprint=fp)
+        wheres = browse.in_turn([*false, [real]])
+        assert wheres.index(real) == 3
+        assert len(wheres) == 49
+        # Even where it comes last, it is found, and no more are called than may be.
+        monkeypatch.setattr(browse, "ANSWER_WITHIN", 0.5)
+        client, where = await reach(
+            [*wheres[:3], *wheres[4:12], real], id, None, asyncio.Semaphore(5)
+        )
+        assert where == real
+        await client.close()
+    assert 2 <= most <= 5
+
+
 async def test_where_nothing_can_be_found_a_sentence_says_so(until: Until) -> None:
     async with Browser(interfaces=["203.0.113.1"]) as browser:
         (trouble,) = await until(lambda: browser.troubles)
@@ -164,7 +224,11 @@ def test_what_hosts_say_of_their_tables_is_made_fit_to_be_shown() -> None:
     wolf, long = browse.sane(said)
     assert (wolf.table, wolf.title, wolf.game) == ("WOLF", "Fri[2Jday", "qe")
     assert (long.table, len(long.title)) == ("LONG", 40)
-    assert len(browse.sane([table()] * 10_000)) == browse.MOST_TABLES
+    assert browse.sane([table(), table("LYNX"), table(free=1)]) == (table(free=1), table("LYNX"))
+    letters = "ABCDEFGHJKLMNPRSTUVWXYZ"
+    codes = ("".join(four) for four in itertools.product(letters, repeat=4))
+    many = [table(code) for code in itertools.islice(codes, 10_000)]
+    assert len(browse.sane(many)) == browse.MOST_TABLES
 
 
 def test_a_brokers_hosts_are_bounded_and_make_sense() -> None:

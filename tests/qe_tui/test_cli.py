@@ -21,7 +21,7 @@ from places import ROOT, Den, Terminal
 from protocol.invitation import parse
 from protocol.messages import AddBot, Create, Start
 from protocol.trust import Pins
-from qe_tui import hosting
+from qe_tui import cli, hosting
 from qe_tui.cli import main
 from qe_tui.settings import Home
 
@@ -43,6 +43,11 @@ def test_help_and_version_do_not_load_textual(arguments: list[str]) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert "qe" in done.stdout
+
+
+def test_parameters_are_of_no_generic_type() -> None:
+    """Those of click 8.1 to 8.3 are not, and would end the program as it is loaded."""
+    assert "__orig_bases__" not in vars(cli._Read)
 
 
 @pytest.mark.parametrize("by", ["AB:" * 31 + "AB", "10.0.0.5"])
@@ -159,6 +164,9 @@ async def test_the_tables_at_an_address_are_printed(tls_den: Den, home: Home) ->
     refused = await asyncio.to_thread(qe_tables, wrong)
     assert refused.returncode == 2
     assert listed["fp"] in refused.stderr
+    Pins(home.pins).pin(listed["host_id"], "127.0.0.1", tls_den.where.port, "cd" * 32)
+    changed = await asyncio.to_thread(qe_tables, where)
+    assert f"qe forget {'cd' * 32}" in changed.stderr
 
 
 async def test_one_address_that_fails_hides_no_other(den: Den, home: Home) -> None:
@@ -242,7 +250,8 @@ async def test_ctrl_q_says_how_to_come_back_and_that_command_does(
     assert await asyncio.to_thread(first.status) == 0
     assert first.restored
     command = f"qe join {where} --table {code} --name 'Ana O'\"'\"'Hara' --no-tls"
-    assert f"Your seat at table {code} is kept. Come back with: {command}" in first.text
+    kept = f"Your seat at table {code} is kept for a minute."
+    assert f"{kept} Come back with: {command}" in first.text
     # The game goes on to its start meanwhile; then nobody could join by that name.
     await guest.stay.ask(AddBot())
     await guest.stay.ask(Start())

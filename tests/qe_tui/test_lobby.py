@@ -162,10 +162,15 @@ async def test_a_lost_connection_is_a_banner(home: Home) -> None:
         await show(pilot)
         banner = app.screen.query_one("Banner", Static)
         assert banner.display
-        assert HOSTILE in str(banner.render())
+        said = str(banner.render())
+        assert HOSTILE[:15] in said
+        assert "CONNECTION LOST." in said
+        assert "Trying again; your seat is kept." in said
+        assert not app.screen.check_action("start", ())
         app.present(shown)
         await pilot.pause()
         assert not banner.display
+        assert app.screen.check_action("start", ())
 
 
 async def test_the_host_runs_the_table_with_keys(den: Den, home: Home, until: Until) -> None:

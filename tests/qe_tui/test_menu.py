@@ -13,20 +13,23 @@ from textual.pilot import Pilot
 from textual.widgets import Input, OptionList, Static
 
 from protocol import mdns
+from protocol.errors import FingerprintChanged
 from protocol.invitation import Where
-from protocol.messages import AddBot, Create, TableInfo
+from protocol.messages import AddBot, Create, HostInfo, TableInfo, Welcome
 from protocol.trust import Pins
 from qe_tui.app import QEApp
 from qe_tui.browse import Browser, FoundHost
 from qe_tui.screens.address import AddressScreen
 from qe_tui.screens.form import TableForm
-from qe_tui.screens.found import FoundTables, Row, line, rows
+from qe_tui.screens.found import FoundTables, Row, alike, line, rows
 from qe_tui.screens.lobby import LobbyScreen
 from qe_tui.screens.menu import MenuScreen
 from qe_tui.screens.parts import Tick
 from qe_tui.screens.prompts import AskText, Choose, Notice
+from qe_tui.screens.stop import Stop
 from qe_tui.screens.tables import TablesScreen
 from qe_tui.settings import Home, Settings, load
+from qe_tui.visit import Visit
 from server.announce import Announcer
 
 Until = Callable[[Callable[[], Any]], Awaitable[Any]]
@@ -223,6 +226,7 @@ async def test_an_empty_list_says_how_else_to_come_to_a_table(home: Home) -> Non
         assert HOSTILE in str(screen.query_one("#trouble", Static).visual)
 
 
+@pytest.mark.usefixtures("alone_on_mdns")
 async def test_a_table_is_found_and_joined(tls_den: Den, home: Home, until: Until) -> None:
     guest = await tls_den.guest(home, "Bo")
     create = Create(game="qe", seats=3, title=HOSTILE, name="Bo", password="open sesame")
@@ -286,9 +290,97 @@ async def test_a_host_without_tls_is_asked_about(den: Den, home: Home, until: Un
 async def test_a_host_not_to_be_trusted_is_not_called(home: Home, until: Until) -> None:
     app = menu(home)
     async with app.run_test(size=(80, 24)):
-        app.visit_found(HOSTS[-1], None, False)
-        await until(lambda: isinstance(app.screen, Notice))
-        assert app.visit is None
+        changed = FingerprintChanged("192.168.1.5", FP, "cd" * 32)
+        for error in (None, changed):
+            app.visit_found(replace(HOSTS[-1], error=error), None, False)
+            await until(lambda: isinstance(app.screen, Notice) and app.screen.has_class("stop"))
+            assert isinstance(app.screen, Stop) == (error is not None)
+            assert app.visit is None
+            app.go("menu")
+            await until(lambda: isinstance(app.screen, MenuScreen))
+
+
+async def test_the_key_line_says_what_enter_does_here(home: Home) -> None:
+    app = menu(home)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        cast(MenuScreen, app.screen).show(HOSTS, [])
+        said = []
+        await pilot.press("tab")
+        for _ in rows(HOSTS):
+            await pilot.pause()
+            shown = [each.binding for each in app.screen.active_bindings.values() if each.enabled]
+            keys = {binding.key: binding.description for binding in shown if binding.show}
+            said.append((keys["enter"], keys.get("w")))
+            await pilot.press("down")
+        assert said == [
+            ("Join", "Watch"), ("Watch", None), ("Watch", None), ("Watch", None),
+            ("Open the list", None), ("Why?", None),
+        ]  # fmt: skip
+        await pilot.press("end", "w")
+        await pilot.pause()
+        assert isinstance(app.screen, MenuScreen), "w on a row is not the menu's"
+
+
+def test_hosts_that_look_alike_are_told_apart() -> None:
+    def host(end: str, address: str, **changes: Any) -> FoundHost:
+        one = found(f"the host in the {end}", table("WOLF"))
+        return replace(one, wheres=(replace(one.where, address=address),), **changes)
+
+    listed = rows([host("kitchen", "10.0.0.5"), host("hall", "fd00:1234:5678:9abc::7")])
+    twins = alike(listed)
+    shown = [line(row, False, twins).plain for row in listed]
+    assert any(" 10.0.0.5 " in text for text in shown)
+    assert any("9abc::7" in text for text in shown)
+    assert alike(listed[:1]) == frozenset()
+    assert "broker" in line(rows([host("den", "10.0.0.5", by_broker=True)])[0], False).plain
+
+
+async def test_a_long_list_of_tables_keeps_its_headline(home: Home) -> None:
+    where = Where("192.168.1.5", 7373)
+    welcome = Welcome(version=1, now=0, host=HostInfo(id="x", name=HOSTILE, version="1"), games={})
+    at = Visit(cast(Any, None), where, welcome, "Ana", cast(Any, None))
+    app = menu(home)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.pause()
+        screen = TablesScreen(at, [table(code(n)) for n in range(26)], False)
+        screen._look = lambda: None  # type: ignore[method-assign]
+        app.push_screen(screen)
+        await pilot.pause()
+        for key in ("home", "end"):
+            await pilot.press(key)
+            for selector in ("Headline", "#heading", "#tables", "Footer"):
+                assert screen.region.contains_region(screen.query_one(selector).region), selector
+            assert screen.max_scroll_y == 0
+            assert screen.query_one("#heading").region.y > screen.query_one("Headline").region.y
+
+
+async def test_two_certificates_can_be_compared_and_the_command_is_copied(home: Home) -> None:
+    app = menu(home)
+    async with app.run_test(size=(80, 24), notifications=True) as pilot:
+        await settle(pilot)
+        app.stop(FingerprintChanged("192.168.1.5", FP, "cd" * 32))
+        await pilot.pause()
+        strips = app.screen._compositor.render_strips()
+        text = ["".join(segment.text for segment in strip).strip() for strip in strips]
+        for one in ("abababab", "cdcdcdcd"):
+            assert sum(row.endswith(" ".join([one] * 4)) for row in text) == 2
+        assert f"qe forget {FP}" in text, "whole on a row of its own"
+        await pilot.press("c")
+        assert app.clipboard == f"qe forget {FP}"
+        await pilot.press("m")
+        await pilot.pause()
+        assert isinstance(app.screen, MenuScreen)
+
+
+async def test_a_certificate_other_than_invited_to_is_not_to_be_forgotten(home: Home) -> None:
+    app = menu(home)
+    async with app.run_test(size=(80, 24)) as pilot:
+        app.stop(FingerprintChanged("192.168.1.5", FP, "cd" * 32, told=True))
+        await pilot.pause()
+        assert not app.screen.query("#command")
+        await pilot.press("c")
+        assert app.clipboard == ""
 
 
 async def test_another_host_than_the_one_found_is_refused(

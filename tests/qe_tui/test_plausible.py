@@ -14,23 +14,28 @@ from table_harness import NOW, Play, some_bid
 from protocol.errors import WireError
 from protocol.messages import View
 from qe_tui.model import Snapshot, read_view
-from qe_tui.plausible import plausible
 from qe_tui.screens.ledger import all_bids, newest
 from qe_tui.screens.table_facts import Sight
 from qe_tui.screens.table_fairness import verdict
 from qe_tui.screens.table_story import story
 from qe_tui.widgets import award, boards, lines, side, tile_card
+from server.games.qe import QE
 
 
 def views(players: int) -> Iterator[dict[str, Any]]:
-    """What a spectator sees of a whole game, as maps."""
+    """What a spectator and a seat see of a whole game, as maps."""
     play = Play(players)
     while True:
-        view = View(
-            table="WOLF", room=play.room(None), game=msgspec.to_builtins(play.game), you=None
-        )
-        yield msgspec.to_builtins(view)
         game = play.game
+        for seat in (None, 0):
+            you = None if seat is None else QE.private(play.state, seat)
+            view = View(
+                table="WOLF",
+                room=play.room(seat),
+                game=msgspec.to_builtins(game),
+                you=msgspec.to_builtins(you),
+            )
+            yield msgspec.to_builtins(view)
         if game.result is not None:
             return
         amount = some_bid(game.auction, game.waiting[0])
@@ -44,16 +49,14 @@ def test_views_of_real_games_hang_together(players: int) -> None:
     seen = list(views(players))
     assert len(seen) > 40
     for fields in seen:
-        view = msgspec.convert(fields, View)
-        game, _you = read_view(view)
-        assert plausible(view.room, game)
+        read_view(msgspec.convert(fields, View))
     assert seen[-1]["game"]["result"] is not None
 
 
 def look_at(view: View) -> None:
     """Paints all that a table's screen has."""
-    game, _you = read_view(view)
-    snapshot = Snapshot(table=view.table, room=view.room, game=game, you=None)
+    game, you = read_view(view)
+    snapshot = Snapshot(table=view.table, room=view.room, game=game, you=you)
     sight = Sight(snapshot, NOW)
     for paint in (lines.header, lines.todo, lines.score, lines.last, boards.paint):
         paint(sight, 80)
@@ -69,7 +72,7 @@ def tampered(fields: dict[str, Any], rng: Random) -> dict[str, Any]:
     """The view with one to three of its values changed."""
     fields = copy.deepcopy(fields)
     for _ in range(rng.randint(1, 3)):
-        holder: Any = fields[rng.choice(("room", "game"))]
+        holder: Any = fields[rng.choice([part for part in ("room", "game", "you") if fields[part]])]
         while True:
             key = rng.choice(list(holder) if isinstance(holder, dict) else range(len(holder)))
             if not isinstance(holder[key], dict | list) or not holder[key] or rng.random() < 0.1:
@@ -96,10 +99,9 @@ def test_what_is_let_through_can_be_painted() -> None:
             view = msgspec.convert(tampered(rng.choice(seen), rng), View)
             game, _you = read_view(view)
         except (msgspec.ValidationError, WireError):
-            continue
-        if view.room.stage == "lobby" or not plausible(view.room, game):
             refused += 1
             continue
-        look_at(view)
-        through += 1
+        if game is not None:
+            look_at(view)
+            through += 1
     assert min(through, refused) > 50

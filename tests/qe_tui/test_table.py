@@ -350,10 +350,13 @@ async def test_a_lost_connection_is_a_banner_and_typing_is_kept() -> None:
     app = Table(play, seat)
     async with app.run_test(size=SMALL) as pilot:
         await pilot.press(*"300")
-        app.show(lost="No answer; trying again in 3 s.")
+        app.show(lost="The host closed the connection, and gave a reason that goes on and on.")
         await pilot.pause()
-        assert "CONNECTION LOST" in app.text()
-        assert "trying again in 3 s." in app.text()
+        banner = app.text().splitlines()[1]
+        assert "CONNECTION LOST.  The host closed" in banner
+        assert banner.rstrip().endswith("…  Trying again; your seat is kept.")
+        assert ">>> WAIT." in app.text()
+        assert "Enter seal" not in app.text()
         await pilot.press("0")
         app.show(lost=None)
         await pilot.pause()
@@ -367,12 +370,14 @@ async def test_pause_and_absence_show() -> None:
     app = Table(play, seat, paused=True, gone=(away,), deadline=int((NOW + 30) * 1000))
     async with app.run_test(size=SMALL) as pilot:
         await pilot.pause()
-        assert "PAUSED" in app.text()
+        assert "PAUSED." in app.text()
+        assert f"{play.names[0]}, the host, goes on with it." in app.text()
+        assert "still to bid (paused)" in app.text()
         assert "AWAY" in app.text()
         assert "0:30" not in app.text()
         app.show(kinds={away: "stand_in"})
         await pilot.pause()
-        assert "stand-in" in app.text()
+        assert "computer" in app.text()
 
 
 async def test_a_small_window_gets_a_polite_sentence_and_loses_nothing() -> None:

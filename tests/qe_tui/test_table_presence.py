@@ -79,15 +79,61 @@ async def test_a_computer_may_be_called_once_somebody_has_been_away_for_long() -
         app.wall.at += 1
         app.table._tick()
         await pilot.pause()
-        assert "F5 stand-in" in key_line(app)
-        assert "F6 free the seat" in key_line(app)
+        for key in ("F5 computer", "F6 free seat", "? rules", "^Q leave"):
+            assert f"  {key}" in key_line(app)
+        name = play.names[away]
         await pilot.press("f5")
+        await pilot.pause()
+        assert f"Let a computer play for {name}?" in app.text()
+        await pilot.press("enter", "f5", "escape")
+        await settled(pilot, app)
+        assert app.asked == [], "what comes first does nothing"
+        await pilot.press("f5", "y")
         await settled(pilot, app)
         assert app.asked == [StandIn(seat=away)]
         app.show(gone=(), kinds={away: "stand_in"})
         await pilot.press("f6")
+        await pilot.pause()
+        assert f"Free {name}'s seat?" in app.text()
+        assert "Whoever joins gets it" in app.text()
+        await pilot.press("y")
         await settled(pilot, app)
         assert app.asked[1:] == [Release(seat=away)]
+
+
+async def test_who_is_back_while_it_is_asked_keeps_the_seat() -> None:
+    play, me = secret_phase()
+    away = (me + 1) % 4
+    app = Table(play, me, host=me, kinds={away: "stand_in"})
+    async with app.run_test(size=SMALL) as pilot:
+        await pilot.press("f6")
+        await pilot.pause()
+        app.show(kinds={})
+        await pilot.press("y")
+        await settled(pilot, app)
+        assert app.asked == []
+
+
+async def test_while_the_connection_is_lost_keys_that_need_the_host_say_so() -> None:
+    play, me = secret_phase()
+    gone = ((me + 1) % 4,)
+    app = Table(play, me, host=me, gone=gone)
+    async with app.run_test(size=LARGE, notifications=True) as pilot:
+        app.show()
+        app.wall.at += 61
+        app.table._tick()
+        assert "F4 pause" in app.text()
+        lost(app)
+        await pilot.pause()
+        assert not deeds(app) & {"pause", "stand_in", "release", "chat", "react", "give_up"}
+        assert deeds(app) >= {"ledger", "cover", "rules"}
+        assert "F4" not in key_line(app)
+        await pilot.press("f4")
+        await settled(pilot, app)
+        assert app.asked == []
+        assert [toast.message for toast in app._notifications] == [
+            "Not while the connection is lost."
+        ]
 
 
 def test_who_was_away_and_came_back_is_waited_for_anew() -> None:
@@ -96,14 +142,14 @@ def test_who_was_away_and_came_back_is_waited_for_anew() -> None:
     app = Table(play, me, host=me)
     gone = play.snapshot(me, host=me, gone=(away,))
     for between in (play.snapshot(me, host=me), replace(gone, lost="No answer.")):
-        app.table._with_long_away(gone)
+        app.table.absences.marked(gone)
         app.wall.at += 50
-        app.table._with_long_away(between)
-        app.table._with_long_away(gone)
+        app.table.absences.marked(between)
+        app.table.absences.marked(gone)
         app.wall.at += 50
-        assert app.table._with_long_away(gone).long_away == frozenset()
+        assert app.table.absences.marked(gone).long_away == frozenset()
         app.wall.at += 10
-        assert app.table._with_long_away(gone).long_away == {away}
+        assert app.table.absences.marked(gone).long_away == {away}
 
 
 async def test_only_the_host_has_the_hosts_keys_and_the_help_tells_nobody_else() -> None:
@@ -137,6 +183,7 @@ async def test_of_several_seats_the_host_chooses_which_one_is_freed() -> None:
         await pilot.press("f6")
         await pilot.pause()
         assert isinstance(app.screen, Choose)
+        assert "Whose seat shall be free?" in app.text()
         await pilot.press("2")
         await settled(pilot, app)
         assert app.asked == [Release(seat=second)]
@@ -146,6 +193,16 @@ async def test_of_several_seats_the_host_chooses_which_one_is_freed() -> None:
         await pilot.press("f6", "a")
         await settled(pilot, app)
         assert app.asked[1:] == [Release(seat=first), Release(seat=second)]
+        app.asked.clear()
+        app.show(kinds={}, gone=(first, second))
+        app.wall.at += 61
+        app.table._tick()
+        await pilot.press("f5")
+        await pilot.pause()
+        assert "For whom shall a computer play?" in app.text()
+        await pilot.press("1")
+        await settled(pilot, app)
+        assert app.asked == [StandIn(seat=first)]
 
 
 def names_of_deeds(snapshot: Snapshot) -> set[str]:
@@ -218,7 +275,7 @@ async def test_a_bid_in_flight_shows_as_sealed_or_waits_for_enter() -> None:
         app.show()
         await pilot.pause()
         assert len(app.asked) == 3
-        assert "The host has your bid." in app.text()
+        assert "The host has your bid of auction 9." in app.text()
         assert "[ SEALED ]" in app.text()
         assert "888" not in app.text()
 
@@ -235,8 +292,65 @@ async def test_a_bid_in_flight_whose_step_has_closed_meanwhile() -> None:
         app.show()
         await pilot.pause()
         assert app.table.cheque.line.value == ""
-        assert "The host has your bid." in app.text()
+        assert "The host had your bid of auction 9." in app.text().splitlines()[1]
         assert len(app.asked) == 1
+        assert "Your bid was 777." in app.text(), "the award is not skipped"
+        await pilot.press("enter")
+        await pilot.pause()
+        assert app.table.has_class("-cheque")
+        assert app.text().count("The host had your bid of auction 9.") == 1, "not on the cheque"
+
+
+# --- A bid that is not one's own ----------------------------------------------------------------
+
+
+class TakenOver(Table):
+    """The seat has sealed before its holder came: the bid is not shown before the step closes."""
+
+    came_late = True
+
+    @property
+    def snapshot(self) -> Snapshot | None:
+        now = super().snapshot
+        assert now is not None
+        hidden = msgspec.structs.replace(now.you, bid=None) if now.you is not None else None
+        return replace(now, you=hidden) if self.came_late else now
+
+
+async def test_a_bid_of_who_sat_here_before_is_never_called_ones_own() -> None:
+    play, me = secret_phase()
+    play.bid(me, 777)
+    app = TakenOver(play, me)
+    async with app.run_test(size=SMALL) as pilot:
+        await pilot.pause()
+        for words in ("A BID OF THIS SEAT IS SEALED", "put yours in its place", "before you came"):
+            assert words in app.text()
+        assert "YOUR SECRET BID" not in app.text()
+        assert "Enter seal" not in key_line(app)
+        for seat in list(play.game.waiting):
+            play.bid(seat, 50 + seat)
+        app.came_late = False
+        app.show()
+        await pilot.pause()
+        assert "The bid of your seat was 777, sealed before you came." in app.text()
+        assert "Your bid was" not in app.text()
+
+
+async def test_a_bid_put_in_its_place_is_ones_own() -> None:
+    play, me = secret_phase()
+    play.bid(me, 777)
+    app = TakenOver(play, me)
+    async with app.run_test(size=SMALL) as pilot:
+        await pilot.press(*"888")
+        await pilot.pause()
+        app.came_late = False
+        await enter(pilot, app)
+        assert "SEALED." in app.text()
+        for seat in list(play.game.waiting):
+            play.bid(seat, 50 + seat)
+        app.show()
+        await pilot.pause()
+        assert "Your bid was 888." in app.text()
 
 
 # --- Taking a seat, at a real host ---------------------------------------------------------------
@@ -278,8 +392,11 @@ async def test_a_spectator_takes_the_seat_of_one_who_has_left(
         assert not app.screen.check_action("deed", ("sit",))
         await bo.stay.ask(Leave())
         await until(lambda: any(seat.released for seat in app.snapshot.room.seats))
-        await until(lambda: "j take the free seat" in shown(app))
+        await until(lambda: "j take Bo's seat" in shown(app))
+        assert "free, a computer plays" in shown(app)
         await pilot.press("j")
+        await until(lambda: "Take Bo's seat?" in shown(app))
+        await pilot.press("y")
         await until(lambda: app.snapshot.room.me is not None)
         assert app.snapshot.room.seats[app.snapshot.room.me].name == "Wim"
         assert app.snapshot.you is not None

@@ -51,12 +51,13 @@ class Rogue:
         self.peers[-1].sendall(b"\x00\x00\x10\x00\x81\xa4type")
         self.peers[-1].shutdown(socket.SHUT_RDWR)
 
-    def show(self) -> None:
+    def show(self, **changes: Any) -> None:
+        """Shows the game, with some of its public fields changed."""
         self.send(
             type="view",
             table="WOLF",
             room=self._room(),
-            game=msgspec.to_builtins(views.public(self._state)),
+            game=msgspec.to_builtins(views.public(self._state)) | changes,
             you=msgspec.to_builtins(views.private(self._state, 0)),
         )
 
@@ -104,6 +105,9 @@ class Rogue:
             "tables": {"tables": [
                 {"table": "WOLF", "title": NASTY, "game": "qe", "stage": "lobby", "seats": 3,
                  "taken": 2, "free": 1, "bots": 0, "spectators": 0, "locked": False,
+                 "standing": False},
+                {"table": "LYNX", "title": NASTY, "game": NASTY, "stage": "lobby", "seats": 3,
+                 "taken": 0, "free": 3, "bots": 0, "spectators": 0, "locked": False,
                  "standing": False},
                 {"table": NASTY, "title": "two", "game": NASTY, "stage": "lobby", "seats": 3,
                  "taken": 0, "free": 3, "bots": 0, "spectators": 0, "locked": False,

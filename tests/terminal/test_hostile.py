@@ -108,7 +108,14 @@ def test_a_host_that_means_harm(tmux, open_terminal, rogue) -> None:
     ana.wait_for(lambda screen: len(rogue.peers) > before and "CONNECTION LOST." not in screen)
     check_whole(ana)
 
+    # A view in which a seat is awaited that there is not: said in a sentence, until it makes sense.
+    rogue.show(waiting=[7])
+    ana.wait_for("things that make no sense")
+    check_whole(ana)
+    rogue.show()
+    ana.wait_for(lambda screen: "WOLF" in screen and "no sense" not in screen)
+
     # A goodbye for good.
     rogue.send(type="bye", code="table_closed", message="\x1b]0;PWNED\x07[/b]")
-    ana.wait_for(lambda screen: "Leave" in screen and "WOLF" not in screen)
+    ana.wait_for(lambda screen: "CLOSED" in screen and "WOLF" not in screen)
     check_whole(ana)

@@ -47,12 +47,12 @@ def row(terminal: Terminal, name: str) -> str:
     return next((line for line in board if f" {name} " in line), "")
 
 
-def press(terminal: Terminal, key: str, done: Callable[[], bool]) -> Steps:
-    """Presses a key now and again until it has had its effect."""
+def press(terminal: Terminal, key: str, question: str, done: Callable[[], bool]) -> Steps:
+    """Presses a key now and again until it has asked its question, and says yes to that."""
 
     def ready() -> bool:
         if not done():
-            terminal.keys(key)
+            terminal.keys("y" if question in terminal.screen.text else key)
         return done()
 
     yield ready
@@ -82,16 +82,18 @@ def test_killed_stood_in_for_back_and_taken_over(
 
     os.kill(bo.pid, signal.SIGKILL)
     ana.wait_for(lambda screen: "AWAY" in row(ana, "Bo"))
-    tmux.act({ana: press(ana, "F5", lambda: "stand-in" in row(ana, "Bo"))}, "a stand-in")
+    called = press(ana, "F5", "a computer play for Bo?", lambda: "computer" in row(ana, "Bo"))
+    tmux.act({ana: called}, "a stand-in")
 
     again = open_terminal("again", *join, "Bo", QE_HOME=str(tmp_path / "home-bo"))
     again.wait_for(">>> ")
     assert "YOU ARE WATCHING" not in again.screen
-    ana.wait_for(lambda screen: row(ana, "Bo") and "stand-in" not in row(ana, "Bo"))
+    ana.wait_for(lambda screen: row(ana, "Bo") and "computer" not in row(ana, "Bo"))
 
     os.kill(again.pid, signal.SIGKILL)
     ana.wait_for(lambda screen: "AWAY" in row(ana, "Bo"))
-    tmux.act({ana: press(ana, "F6", lambda: "free" in row(ana, "Bo"))}, "a free seat")
+    freed = press(ana, "F6", "Free Bo's seat?", lambda: "free" in row(ana, "Bo"))
+    tmux.act({ana: freed}, "a free seat")
 
     zed = open_terminal("zed", *join, "Zed")
     zed.wait_for(">>> ")

@@ -57,6 +57,21 @@ def test_a_change_that_came_too_late_is_no_opening_bid(table) -> None:
     assert b"987654" not in ana.written
 
 
+def test_keys_that_arrive_in_one_write_are_taken_in_their_order(table) -> None:
+    ana, bo, cy = table
+    cy.bid(100)
+    ana.wait_for(">>> YOUR SECRET BID.")
+    time.sleep(REACTION)
+    ana.type("700")
+    ana.wait_for(" 700 ")
+    time.sleep(ENTER_AFTER)
+    ana.keys("BSpace", "5", "Enter")
+    ana.wait_for(">>> SEALED.")
+    bo.bid(0)
+    known = cy.look()["you"]["known"]
+    assert [bid["amount"] for bid in known if bid["seat"] == 0] == ["705"]
+
+
 def test_enter_does_nothing_right_after_the_focus_has_moved(table) -> None:
     ana, bo, cy = table
     cy.bid(100)
