@@ -10,7 +10,7 @@ help:
 	@echo "make play       a table against three computer players"
 	@echo "make test       all tests; says what it skipped and why"
 	@echo "make check      lint, types, floors and tests"
-	@echo "make long       all tests, the long ones too"
+	@echo "make long       the tests that take long"
 	@echo "make lan        networks of our own, guests by ssh, brokers; as root"
 	@echo "make crash      a host killed 200 times in the middle of games"
 	@echo "make faults     500 faults of the network, 100,000 pieces of junk, readers that are deaf"
@@ -40,7 +40,7 @@ floors: $(VENV)/dev
 check: lint types floors test
 
 long: $(VENV)/dev
-	QE_LONG=1 QE_GAMES=60 $(BIN)/pytest -n 3 --dist worksteal
+	QE_LONG=1 $(BIN)/pytest -n 3 --dist worksteal -m long
 
 lan: $(VENV)/dev
 	QE_LAN=1 QE_LONG=1 $(BIN)/pytest -n 2 --dist worksteal tests/lan tests/hosting tests/broker

@@ -20,7 +20,7 @@ from lines import Line, RawLine, StayLine
 from proxy import FAULTS, Proxy
 from wire import until
 
-COUNT = int(os.environ.get("QE_FAULTS", "25"))
+COUNT = int(os.environ.get("QE_FAULTS", "15"))
 SEED = os.environ.get("QE_SEED") or secrets.token_hex(4)
 GAME_WITHIN = 300.0
 """Seconds; only a table that hangs comes near it."""

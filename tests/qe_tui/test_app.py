@@ -235,6 +235,7 @@ async def test_started_again_it_finds_its_seat_among_several_tables(
 # --- From stage to stage ----------------------------------------------------------------------
 
 
+@pytest.mark.long
 async def test_lobby_table_and_lobby_again(den: Den, home: Home, at: At, until: Until) -> None:
     async with at(den.where, "host", wishes=Wishes(seats=3, title="Friday")) as (app, pilot):
         await until(lambda: lobby(app))
@@ -351,6 +352,7 @@ async def test_a_new_game_against_computers_may_be_dealt_while_one_is_kept(
         await app.depart()
 
 
+@pytest.mark.long
 async def test_after_a_game_against_computers_another_is_dealt_at_once(
     den: Den, home: Home, until: Until
 ) -> None:

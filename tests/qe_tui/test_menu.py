@@ -121,6 +121,7 @@ async def test_all_of_it_is_on_the_screen(home: Home, size: tuple[int, int]) -> 
             await pilot.press("escape")
 
 
+@pytest.mark.long
 async def test_keys_and_arrows_lead_to_the_same_places(home: Home) -> None:
     app = menu(home)
     async with app.run_test(size=(80, 24)) as pilot:

@@ -394,7 +394,9 @@ async def test_a_small_window_gets_a_polite_sentence_and_loses_nothing() -> None
         assert "AUCTION" in app.text()
 
 
-@pytest.mark.parametrize("players", [3, pytest.param(4, marks=pytest.mark.long), 5])
+@pytest.mark.parametrize(
+    "players", [3, *(pytest.param(many, marks=pytest.mark.long) for many in (4, 5))]
+)
 async def test_every_phase_of_a_whole_game_shows_at_every_seat(players: int) -> None:
     play = Play(players)
     app = Table(play, 1)

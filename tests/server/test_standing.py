@@ -191,17 +191,19 @@ async def test_who_looks_on_keeps_a_lobby(open_host, clock):
 
 async def test_other_flags_close_what_was_on_offer(open_host):
     first = await open_host(players=4)
-    (before,) = await first.listed()
-    assert (before["standing"], before["seats"]) == (True, 4)
+    (offered,) = await first.listed()
+    assert (offered["standing"], offered["seats"]) == (True, 4)
     await first.stop()
     for settings, seats in (({"players": 5}, [5]), ({"players": 5, "turn_seconds": 30}, [5]),
                             ({}, []), ({"players": 3}, [3])):  # fmt: skip
         running = await open_host(**settings)
-        listed = await running.listed()
-        assert [t["seats"] for t in listed] == seats
-        assert before["table"] not in {t["table"] for t in listed}
-        if listed:
-            before = listed[0]
+        listed = await running.listed(
+            lambda tables, seats=seats: [t["seats"] for t in tables] == seats
+        )
+        for table in listed:
+            watcher = await running.watcher(table["table"])
+            view = await watcher.until(lambda view: True)
+            assert view.room.options.turn_seconds == settings.get("turn_seconds", 0)
         await running.stop()
 
 

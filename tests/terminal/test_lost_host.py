@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from director import Bid, Director, seated
 from tmux import Steps, Terminal
 
@@ -13,6 +14,7 @@ def script(number: int, name: str, stage: int | None) -> Bid:
     return str(amount), amount
 
 
+@pytest.mark.long
 def test_the_terminals_play_on(tmux, run_host, open_terminal) -> None:
     host = run_host("--players", "3", "--seed", "lost")
     players: dict[str, Terminal] = {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from director import Bid, Director, auction, board_row, seated
 from tmux import Screen, Steps, Terminal
 
@@ -37,6 +38,7 @@ def peek(play: Director, terminal: Terminal, name: str, number: int) -> Steps:
     yield lambda: f"{amount:,}" in terminal.screen
 
 
+@pytest.mark.long
 def test_two_peek(tmux, run_host, open_terminal) -> None:
     host = run_host("--players", "5", "--seed", "peeks")
     players = {}

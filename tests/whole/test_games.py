@@ -13,7 +13,7 @@ from randomplay import play
 from referee import all_tiles_once
 
 NAMES = ("Ana", "Bo", "Cy", "Dee", "Eve")
-GAMES = int(os.environ.get("QE_GAMES", "6"))
+GAMES = int(os.environ.get("QE_GAMES", "4"))
 """How many games are played. Each combines players, TLS, notes and first auctioneer anew."""
 
 

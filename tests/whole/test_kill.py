@@ -39,9 +39,8 @@ async def _back(host: HostProcess, table: Table) -> None:
         await table.resume(member)
 
 
-@pytest.mark.parametrize(
-    "players", [pytest.param(3, marks=pytest.mark.long), pytest.param(4, marks=pytest.mark.long), 5]
-)
+@pytest.mark.long
+@pytest.mark.parametrize("players", [3, 4, 5])
 async def test_kill_at_any_point(run_host: RunHost, players: int) -> None:
     """Killed in the lobby, after the start, and at random places between the bids of a game."""
     rng = Random(players)

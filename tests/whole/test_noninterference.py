@@ -120,7 +120,7 @@ def bids_of(top: int) -> Any:
 @pytest.mark.parametrize(
     ("players", "tls", "notes"),
     [
-        (3, False, True),
+        pytest.param(3, False, True, marks=pytest.mark.long),
         pytest.param(4, True, True, marks=pytest.mark.long),
         (4, False, False),
         pytest.param(5, False, True, marks=pytest.mark.long),
@@ -198,7 +198,9 @@ def _small(referee: Referee, seat: int) -> int:
     return 9
 
 
-@pytest.mark.parametrize(("players", "notes"), [(4, True), (5, True), (3, False)])
+@pytest.mark.parametrize(
+    ("players", "notes"), [(4, True), pytest.param(5, True, marks=pytest.mark.long), (3, False)]
+)
 async def test_the_wire_shows_no_length(tmp_path: Path, players: int, notes: bool) -> None:
     """Under TLS a bid of 900 digits and one of one digit are as long, for all, both ways."""
     script = write(players, f"{SEED}/1", _small, Random(1))
@@ -229,7 +231,9 @@ def canary(place: int) -> int:
     return int(f"7{place:04}" + "31415926535897932384")
 
 
-@pytest.mark.parametrize(("players", "tls"), [(3, True), (4, False), (5, False)])
+@pytest.mark.parametrize(
+    ("players", "tls"), [(3, True), pytest.param(4, False, marks=pytest.mark.long), (5, False)]
+)
 async def test_canary_amounts_are_found_only_where_they_may_be(
     run_host: Any, players: int, tls: bool
 ) -> None:

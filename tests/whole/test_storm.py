@@ -28,7 +28,7 @@ REQUESTS = (
     "remove", "start", "start", "start", "act", "stand_in", "release", "pause", "say",
     "react", "rematch", "tables", "ping", "resume",
 )  # fmt: skip
-STORMS = int(os.environ.get("QE_GAMES", "6")) // 3
+STORMS = int(os.environ.get("QE_GAMES", "3")) // 3
 """How many storms; with more random games (see test_games) come more of them."""
 
 

@@ -99,16 +99,21 @@ def play(
     return Played(public, winners, choices)
 
 
-@pytest.fixture(scope="module")
-def games() -> dict[int, list[Played]]:
-    """26 games of computers only with 3, 4 and 5 players, every third one without notes."""
-    return {
-        players: [
+class Series(dict[int, list[Played]]):
+    """By number of players, games of computers only, every third one without notes; played when
+    they are first asked for."""
+
+    def __missing__(self, players: int) -> list[Played]:
+        self[players] = [
             play([bot] * players, f"series {number}", Rules(notes=number % 3 != 0))
             for number in range(26)
         ]
-        for players in (3, 4, 5)
-    }
+        return self[players]
+
+
+@pytest.fixture(scope="module")
+def games() -> Series:
+    return Series()
 
 
 def prices(game: Played) -> list[int]:
@@ -123,14 +128,14 @@ def openings(game: Played) -> list[int]:
 
 
 @pytest.mark.parametrize("players", [3, 4, 5])
-def test_whole_games_end(games: dict[int, list[Played]], players: int) -> None:
+def test_whole_games_end(games: Series, players: int) -> None:
     for game in games[players]:
         assert game.public.phase == "over"
         assert len(game.public.history) == game.public.auctions
 
 
 @pytest.mark.parametrize("players", [3, 4, 5])
-def test_somebody_is_left_to_win(games: dict[int, list[Played]], players: int) -> None:
+def test_somebody_is_left_to_win(games: Series, players: int) -> None:
     """Nobody runs so far ahead, or so much in step, that the game falls apart."""
     ratios = []
     for game in games[players]:
@@ -147,7 +152,7 @@ def test_somebody_is_left_to_win(games: dict[int, list[Played]], players: int) -
 
 
 @pytest.mark.parametrize("players", [3, 4, 5])
-def test_prices_look_like_those_of_people(games: dict[int, list[Played]], players: int) -> None:
+def test_prices_look_like_those_of_people(games: Series, players: int) -> None:
     """Neither everything for 1, nor beyond all bounds, nor always the same."""
     all_openings = [amount for game in games[players] for amount in openings(game)]
     assert sum(amount == 1 for amount in all_openings) < 0.1 * len(all_openings)
@@ -164,7 +169,7 @@ def test_prices_look_like_those_of_people(games: dict[int, list[Played]], player
 
 
 @pytest.mark.parametrize("players", [3, 4, 5])
-def test_tiles_are_shared_among_seats(games: dict[int, list[Played]], players: int) -> None:
+def test_tiles_are_shared_among_seats(games: Series, players: int) -> None:
     """Everybody takes part: it is rare to get nothing, and nobody takes all."""
     held = [len(board.tiles) for game in games[players] for board in game.public.seats]
     assert sum(tiles == 0 for tiles in held) < 0.1 * len(held)
@@ -172,7 +177,7 @@ def test_tiles_are_shared_among_seats(games: dict[int, list[Played]], players: i
 
 
 @pytest.mark.parametrize("players", [4, 5])
-def test_zero_bids_are_used_in_most_rounds(games: dict[int, list[Played]], players: int) -> None:
+def test_zero_bids_are_used_in_most_rounds(games: Series, players: int) -> None:
     rounds = {4: 4, 5: 3}[players]
     scored = [len(board.zeros) for game in games[players] for board in game.public.seats]
     assert 0.4 * rounds < sum(scored) / len(scored) <= rounds
@@ -181,7 +186,7 @@ def test_zero_bids_are_used_in_most_rounds(games: dict[int, list[Played]], playe
     assert sum(stood) / len(stood) < 0.7 * (players - 1)
 
 
-def test_most_peeks_of_a_game_of_five_are_used(games: dict[int, list[Played]]) -> None:
+def test_most_peeks_of_a_game_of_five_are_used(games: Series) -> None:
     peeked = [board.peeked for game in games[5] for board in game.public.seats]
     used = [auction for auction in peeked if auction is not None]
     assert len(used) > 0.8 * len(peeked)
@@ -389,7 +394,7 @@ def test_a_third_tie_says_nothing_of_the_price_but_that_it_is_over_the_opening()
     assert money(public, QE.private(state, 0), 2.0).rivals[3].floor == 30
 
 
-def test_the_floor_is_never_above_the_truth(games: dict[int, list[Played]]) -> None:
+def test_the_floor_is_never_above_the_truth(games: Series) -> None:
     """In games of all sorts, whatever a seat sees."""
     for number in range(6):
         players: list[Player] = [bot, madman, up_to_a_thousand, bot][: 3 + number % 2]
