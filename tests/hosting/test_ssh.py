@@ -331,6 +331,7 @@ def door(tmux: Tmux, tmp_path: Path) -> Door:
     return Door(tmux, tmp_path / "guests")
 
 
+@pytest.mark.long
 def test_a_word_is_the_way_back_for_guests_without_a_key(door, tmp_path) -> None:
     password = tmp_path / "by-password"
     password.write_text("password\n")

@@ -102,6 +102,7 @@ async def test_a_host_is_one_with_its_tables_and_goes_when_it_goes(
     assert not home.pins.exists() or id not in home.pins.read_text(), "looking pins nothing"
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("alone_on_mdns")
 async def test_a_host_that_moves_is_found_again(den: Den, home: Home, until: Until) -> None:
     id = (await den.guest(home, "Bo")).welcome.host.id

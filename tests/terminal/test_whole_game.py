@@ -46,6 +46,7 @@ def expected(seats: list[str], bids: list[tuple[int, int | None, str, int]]) -> 
     return views.public(state)
 
 
+@pytest.mark.long
 @pytest.mark.timeout(150)
 def test_three_players_and_a_spectator(tmux, run_host, open_terminal) -> None:
     host = run_host("--players", "3", "--seed", SEED)

@@ -212,6 +212,7 @@ def test_alone_among_random_bidders_it_wins_more_than_its_share(
     assert won / 30 >= at_least
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("other", "share"), [(one_and_zero, 0.25), (up_to_a_thousand, 0.6)])
 def test_a_simple_player_among_computers_wins_less_than_its_share(
     other: Player, share: float
