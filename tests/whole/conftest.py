@@ -3,34 +3,18 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
 from audience import Table
-from hosting import HostProcess
+from hosting import HostProcess, run_host
 from wire import Connection
 
-
-@pytest.fixture
-def run_host(tmp_path: Path) -> Iterator[Callable[..., HostProcess]]:
-    """Starts hosts, each with a data folder of its own unless told otherwise, and ends them."""
-    started: list[HostProcess] = []
-
-    def run(**settings: Any) -> HostProcess:
-        settings.setdefault("data", tmp_path / f"host-{len(started)}")
-        host = HostProcess(**settings)
-        started.append(host)
-        host.start()
-        return host
-
-    yield run
-    for host in started:
-        host.kill()
+__all__ = ["run_host"]
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,11 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 ROOT = Path(__file__).parents[2]
 PATIENCE = 20.0
@@ -93,3 +97,20 @@ class HostProcess:
         while words not in self.log():
             assert time.monotonic() < end, f"never logged: {words}"
             time.sleep(0.01)
+
+
+@pytest.fixture
+def run_host(tmp_path: Path) -> Iterator[Callable[..., HostProcess]]:
+    """Starts hosts, each with a data folder of its own unless told otherwise, and ends them."""
+    started: list[HostProcess] = []
+
+    def run(**settings: Any) -> HostProcess:
+        settings.setdefault("data", tmp_path / f"host-{len(started)}")
+        host = HostProcess(**settings)
+        started.append(host)
+        host.start()
+        return host
+
+    yield run
+    for host in started:
+        host.kill()
