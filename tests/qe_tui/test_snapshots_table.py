@@ -68,7 +68,9 @@ SCENES: dict[str, tuple[Callable[[], Table], list[str]]] = {
 }
 
 
-@pytest.mark.parametrize("size", SIZES, ids=["small", "large"])
+@pytest.mark.parametrize(
+    "size", [SIZES[0], pytest.param(SIZES[1], marks=pytest.mark.long)], ids=["small", "large"]
+)
 @pytest.mark.parametrize("scene", SCENES)
 def test_looks(snap_compare, scene: str, size: tuple[int, int]) -> None:  # type: ignore[no-untyped-def]
     make, press = SCENES[scene]

@@ -198,7 +198,7 @@ async def test_enter_does_nothing_just_after_the_table_has_come() -> None:
 # --- Keys that were meant for something that has gone ----------------------------------------
 
 
-@pytest.mark.parametrize("gap", [0.12, 0.2, REST - 0.05])
+@pytest.mark.parametrize("gap", [pytest.param(0.12, marks=pytest.mark.long), 0.2, REST - 0.05])
 @pytest.mark.parametrize("sealed", [True, False])
 async def test_the_rest_of_a_number_is_not_the_next_opening(gap: float, sealed: bool) -> None:
     play, seat = secret_phase()

@@ -33,6 +33,7 @@ def check_whole(terminal: Terminal) -> Screen:
     return screen
 
 
+@pytest.mark.long
 def test_a_guest_with_such_a_name_who_says_such_things(tmux, run_host, open_terminal) -> None:
     host = run_host("--players", "3", "--seed", "late")
     ana = open_terminal("ana", "join", *host.at, "--name", "Ana")

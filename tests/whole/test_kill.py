@@ -78,6 +78,7 @@ async def test_kill_at_any_point(run_host: RunHost, players: int) -> None:
         await table.close()
 
 
+@pytest.mark.long
 async def test_kill_while_bids_are_on_their_way(run_host: RunHost) -> None:
     """What was answered is there, once; what was not may be there, whole, or not at all."""
     host = run_host(seed="kill")
