@@ -23,7 +23,7 @@ SAID = ["[/b]", "[@click=app.quit]x", "[TODO]", "\x1b]0;pwned\x07", "\u202eabc",
         pytest.param(names, (80, 24), marks=[] if number == 0 else [pytest.mark.long])
         for number, names in enumerate(NAMES)
     ]
-    + [(NAMES[2], (120, 40))],
+    + [pytest.param(NAMES[2], (120, 40), marks=pytest.mark.long)],
 )
 async def test_hostile_names_break_nothing(names: tuple[str, ...], size: tuple[int, int]) -> None:
     play = Play(5, names=names).through(4)

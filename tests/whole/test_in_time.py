@@ -42,6 +42,7 @@ async def _shown(member: Member, true: Callable[[Fields], bool]) -> Fields:
 # --- A clock for each turn ------------------------------------------------------------------
 
 
+@pytest.mark.long
 async def test_time_runs_out_in_every_phase(tmp_path: Path) -> None:
     """An opening or a blind bid of 1; a secret bid or re-bid of 1, or of 0 where it opened at 1."""
     async with host_here(tmp_path) as host:

@@ -203,6 +203,7 @@ class Stormer:
 TABLES: set[str] = set()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(STORMS))
 async def test_storm(run_host: Callable[..., HostProcess], seed: int) -> None:
     TABLES.clear()
