@@ -35,6 +35,9 @@ CLOSE_WITHIN = 1.0
 _REFUSED = frozenset({4, 5, 0x86, 0x87})
 """CONNACK: bad user name or password, not authorized; in the numbers of MQTT 3 and of MQTT 5."""
 
+_NOT_GRANTED = 0x80
+"""From this number on, what answers a subscription is a refusal."""
+
 _SAID_BETTER = {
     "Disconnected during message iteration": "it was lost",
     "Operation timed out": "it does not answer",
@@ -167,6 +170,12 @@ class _Client(Client):
         except Exception as error:
             if not self._disconnected.done():
                 self._disconnected.set_exception(error)
+
+
+async def subscribed(client: Client, *topics: str, qos: int) -> bool:
+    """Asks for topics. False where the broker does not let this user read all of them."""
+    granted = await client.subscribe([(topic, qos) for topic in topics])
+    return all(getattr(code, "value", code) < _NOT_GRANTED for code in granted)
 
 
 async def _open(client: _Client) -> None:

@@ -15,7 +15,7 @@ from aiomqtt import Client, Message
 from protocol.broker import HOSTS, HostCard, host_of, read_card, read_url
 from protocol.errors import WireError
 from protocol.frames import LIMIT_FROM_HOST
-from protocol.mqtt import BrokerAway, can_run, connected
+from protocol.mqtt import BrokerAway, can_run, connected, subscribed
 from protocol.stay import Backoff
 from qe_tui.i18n import _
 
@@ -68,8 +68,7 @@ class Newest(asyncio.Queue[Message]):
 
 async def subscribe(client: Client, *topics: str) -> None:
     """Has the broker tell of these topics, what it retains first. Raises BrokerAway."""
-    granted = await client.subscribe([(topic, 1) for topic in topics])
-    if any(getattr(code, "value", code) >= 0x80 for code in granted):
+    if not await subscribed(client, *topics, qos=1):
         raise BrokerAway(_("The broker does not let us read what hosts publish."), refused=True)
 
 

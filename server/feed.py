@@ -27,7 +27,7 @@ from protocol.broker import (
 )
 from protocol.errors import Refused
 from protocol.frames import HEADER_SIZE, pack
-from protocol.mqtt import BrokerAway, connected
+from protocol.mqtt import BrokerAway, connected, subscribed
 from server.announce import own_addresses
 from server.host import Host, program_version
 from server.safelog import where
@@ -266,8 +266,7 @@ class Feed:
     async def _sweep(self, client: Client) -> None:
         """Has the broker tell for a while what it has under this host's name."""
         topics = [f"{TABLES}/{self._id}/+", self._topic]
-        granted = await client.subscribe([(topic, 0) for topic in topics])
-        if any(getattr(code, "value", code) >= 0x80 for code in granted):
+        if not await subscribed(client, *topics, qos=0):
             return
         await asyncio.sleep(self._sweep_for)
         await client.unsubscribe(topics)

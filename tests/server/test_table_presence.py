@@ -101,14 +101,19 @@ async def test_who_comes_back_first_has_the_seat_and_the_sealed_bid(running):
     assert kinds(await ana.turn()) == ["human"] * 3
 
 
-async def test_a_peek_does_not_turn_the_sealed_bid_up(running):
-    names = ("Ana", "Bo", "Cy", "Dee", "Eva")
-    people = await running.game(*names, seats=5)
+async def sealed_when_a_peek_is_due(running: Any) -> tuple[Any, Any]:
+    """Five players, the second auction: Cy, who may peek at the first, has sealed a bid."""
+    people = await running.game("Ana", "Bo", "Cy", "Dee", "Eva", seats=5)
     await running.auction(*people, opening=100, bids=(900, 20, 30, 40))
     ana, bo, cy = people[:3]
     await bo.bid(100)
     await cy.until(lambda view: view.game["step"] == 4)
     await cy.bid(70707070707)
+    return ana, cy
+
+
+async def test_a_peek_does_not_turn_the_sealed_bid_up(running):
+    ana, cy = await sealed_when_a_peek_is_due(running)
     await gone(ana, 2, cy)
     await ana.ask(m.Release(seat=2))
     zed = await running.peer()
@@ -123,13 +128,7 @@ async def test_a_peek_does_not_turn_the_sealed_bid_up(running):
 
 
 async def test_a_peek_that_the_holder_before_them_has_made_is_no_newcomers(running):
-    names = ("Ana", "Bo", "Cy", "Dee", "Eva")
-    people = await running.game(*names, seats=5)
-    await running.auction(*people, opening=100, bids=(900, 20, 30, 40))
-    ana, bo, cy = people[:3]
-    await bo.bid(100)
-    await cy.until(lambda view: view.game["step"] == 4)
-    await cy.bid(70707070707)
+    ana, cy = await sealed_when_a_peek_is_due(running)
     await cy.ask(m.Act(step=4, action={"kind": "peek"}))
     await cy.ask(m.Leave())
     zed = await running.peer()
